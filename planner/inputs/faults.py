@@ -160,9 +160,7 @@ def near(word: str, known: Iterable[str], *, cutoff: float = 0.6) -> str:
         cutoff: least likeness, as of `difflib`.
     """
     known = tuple(known)
-    company, _, rest = word.lower().partition("/")
-    if company in (called := _companies()):
-        word = f"{called[company]}/{rest}" if rest else called[company]
+    word = by_provider(word) or word
     likely = alike(word, known, cutoff=cutoff)
     if likely:
         return likely
@@ -173,6 +171,13 @@ def near(word: str, known: Iterable[str], *, cutoff: float = 0.6) -> str:
     if not longer and len(plain) >= _LEAST_LETTERS:
         longer = [name for name in table if plain in _letters(name)]
     return table[min(longer, key=lambda name: (len(name), name))] if longer else ""
+
+
+def by_provider(word: str) -> str:
+    """A provider, or a place of it, that is called by its company's name (`oci/us-ashburn-1` for `oracle/...`), or ""."""
+    company, slash, rest = word.lower().partition("/")
+    provider = _companies().get(company, "")
+    return provider and provider + slash + rest
 
 
 @cache

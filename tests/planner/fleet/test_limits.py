@@ -46,6 +46,12 @@ def test_a_fleet_names_the_key_that_gives_way_and_what_is_enough(name: str) -> N
     assert exactly(OFFERS, fleet(6, {"deadline": "16h", **limits}, **wishes)).status == "planned"
 
 
+def test_runs_that_are_too_many_for_the_deadline_are_counted_as_runs() -> None:
+    (relaxation,) = exactly(OFFERS, fleet(60, {"deadline": "16h"})).relaxations
+    assert relaxation.constraint == "deadline" and relaxation.current == "60 runs in time"
+    assert 1 <= int(relaxation.needed.split()[0]) < 60
+
+
 @pytest.mark.parametrize("runs", [3, 4, 5, 6])
 @pytest.mark.parametrize("shares", [{}, {"max_spot_share": 0.5}, {"max_regions": 1}])
 def test_the_budget_named_is_enough_for_whole_runs(runs: int, shares: dict[str, Any]) -> None:
