@@ -174,7 +174,7 @@ def near(word: str, known: Iterable[str], *, cutoff: float = 0.6) -> str:
 
 
 def by_provider(word: str) -> str:
-    """A provider, or a place of it, that is called by its company's name (`oci/us-ashburn-1` for `oracle/...`), or ""."""
+    """A provider or place that is called by its company's name (`oci/us-ashburn-1` for `oracle/...`), else ""."""
     company, slash, rest = word.lower().partition("/")
     provider = _companies().get(company, "")
     return provider and provider + slash + rest
