@@ -160,9 +160,7 @@ def near(word: str, known: Iterable[str], *, cutoff: float = 0.6) -> str:
         cutoff: least likeness, as of `difflib`.
     """
     known = tuple(known)
-    company, _, rest = word.lower().partition("/")
-    if company in (called := _companies()):
-        word = f"{called[company]}/{rest}" if rest else called[company]
+    word = by_provider(word) or word
     likely = alike(word, known, cutoff=cutoff)
     if likely:
         return likely
@@ -193,6 +191,13 @@ def need_columns(file: object, header: Iterable[str] | None, needed: Sequence[st
         hints = [f"'{name}' (did you mean '{close}'?)" for name in missing if (close := near(name, others))]
         lacks = ", ".join(hints or [f"'{name}'" for name in missing])
         raise InputError(f"{file}:1: there is no column {lacks}; needed: {', '.join(needed)}")
+
+
+def by_provider(word: str) -> str:
+    """A provider or place that is called by its company's name (`oci/us-ashburn-1` for `oracle/...`), else ""."""
+    company, slash, rest = word.lower().partition("/")
+    provider = _companies().get(company, "")
+    return provider and provider + slash + rest
 
 
 @cache

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 NEXT = ("pipeline FILE -o json --out answer.json", "verify answer.json --workload FILE")
 _MOST_TASKS = 10
 _WHOLE_FROM = 100  # US dollars
+_SOONER_RATIO = 0.9  # expected ends from here on are not told apart from the planned one
 
 
 def pipeline_screen(answer: PipelineAnswer, of: str, why: str, helps: Sequence[str]) -> Screen:
@@ -158,6 +159,9 @@ def _done(answer: PipelineAnswer) -> Row:
         f"{by}{moment_known(end, 0.0, answer.start.year)}, {numbers.hours(answer.end_hours)} h from the start"
     ]
     if answer.confidence is not None:
+        expected = answer.expected_end_hours
+        if expected < _SOONER_RATIO * answer.end_hours:
+            parts.append(f"about {expected:,.{int(expected < 10)}f} h if each takes its expected time")
         parts.append(f"each task ends as planned with {numbers.percent(answer.confidence, 0)} or more")
     return ("end", "done", end, "text", "; ".join(parts))
 
