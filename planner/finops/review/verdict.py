@@ -80,7 +80,8 @@ def against(inputs: Inputs, spent: float, *, known: str = "", is_brief: bool = F
     """`18.4 % more than September 2026`, per day where one of the months lacks days; empty where there is none.
 
     A provider whose bill begins or ends within the month compared with is in neither side, and that is said. What is
-    `known`, since it is said beside it, is not said again; a brief one leaves reasons for care to the data's quality.
+    `known`, since it is said beside it, is not said again; a brief one leaves other reasons for care than days to
+    the data's quality.
     """
     if inputs.before is None:
         return ""
@@ -118,19 +119,18 @@ def against(inputs: Inputs, spent: float, *, known: str = "", is_brief: bool = F
         said = f"{spent / before:,.0f} times the {money(before, inputs.bill.currency)} of {name}"
     reasons = reason.split("; ") if status != "ok" else []
     unsaid = [one for one in reasons if one not in known.split("; ")]
-    care = _care(inputs, unsaid, is_brief=is_brief)
-    if care:
-        return f"{said} (with care: {care})"
+    if unsaid or inputs.account_gaps():
+        return f"{said} (with care{_care(inputs, unsaid, is_brief=is_brief)})"
     return said if without else f"{said}{_calendar(inputs, change, before, spent)}"
 
 
 def _care(inputs: Inputs, reasons: Sequence[str], *, is_brief: bool) -> str:
-    """Why a change is to be read with care; a brief one has days that are missing, and where to find the rest."""
+    """Why a change is to be read with care; a brief one has days that are missing alone."""
     gates = [gate for gate in (inputs.gate, inputs.gate.before) if gate is not None]
     of_days = [one for gate in gates for check in gate.failed(_DAYS) for one in check.reason.split("; ")]
     kept = [one for one in reasons if not is_brief or any(reason in one for reason in of_days)]
-    more = "see data quality" if len(kept) < len(reasons) else ""
-    return "; ".join(filter(None, (*kept, inputs.account_gaps(), more)))
+    words = "; ".join(filter(None, (*kept, inputs.account_gaps())))
+    return f": {words}" if words else ""
 
 
 def _moved(change: float) -> str:

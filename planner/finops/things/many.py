@@ -105,8 +105,8 @@ def _texts_sql(skus: str) -> str:
     """What names the charges of some SKUs, and what `price_volume` tells things apart and leaves charges out by."""
     columns = ", ".join((*_TEXTS, _CLASS))
     return " ".join((
-        "WITH asked_skus AS (", skus, ") SELECT DISTINCT", columns, ", SIGN(EffectiveCost) AS cost_sign,", _NEGATIVE_SIZE,
-        "FROM focus JOIN asked_skus ON COALESCE(SkuId, '') = asked_sku_id WHERE", _IN_MONTHS,
+        "WITH asked_skus AS (", skus, ") SELECT DISTINCT", columns, ", SIGN(EffectiveCost) AS cost_sign,",
+        _NEGATIVE_SIZE, "FROM focus JOIN asked_skus ON COALESCE(SkuId, '') = asked_sku_id WHERE", _IN_MONTHS,
     ))  # fmt: skip
 
 
