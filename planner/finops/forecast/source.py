@@ -12,6 +12,7 @@ from planner.errors import InputError
 from planner.finops.counted_twice import twice_by_month
 from planner.finops.forecast.daily import DailyCost, load_daily
 from planner.finops.forecast.plans import PlannedCost, as_known
+from planner.finops.forecast.silent import silent_words
 from planner.finops.read.tag_keys import TagKeys, tag_keys
 from planner.records import record
 from planner.render.currency import UNKNOWN_CURRENCY
@@ -75,7 +76,9 @@ def read_costs(
     if daily is not None:
         _refuse_of_bills(mapping, rates, endings=endings)
         scopes = load_daily(daily, until_last_day=True)
-        return Costs(dict.fromkeys(dimensions, scopes), currency or UNKNOWN_CURRENCY)
+        own = currency or UNKNOWN_CURRENCY
+        silent = tuple(f"warning: {words}" for words in silent_words(scopes, own))
+        return Costs(dict.fromkeys(dimensions, scopes), own, silent)
     from planner.finops.account_days import account_gaps
     from planner.finops.forecast.bill import daily_of_bill
     from planner.finops.forecast.endings import ending_commitments
@@ -90,6 +93,7 @@ def read_costs(
             f"warning: {words}"
             for words in (
                 *lost_providers(bill),
+                *_silent_in(found, bill.currency),
                 account_gaps(bill),
                 fees_to_come(bill, _last_day(found)),
                 *_unclear_in(bill, cost),
@@ -112,6 +116,14 @@ def _refuse_of_bills(mapping: Mapping[str, str] | None, rates: Rates | None, *, 
         raise InputError("--rates: is for a bill (--focus): daily costs name no currency")
     if endings:
         raise InputError("--commitments-end needs a bill (--focus): daily costs tell of no commitments")
+
+
+def _silent_in(series: Mapping[str, Mapping[str, DailyCost]], currency: str) -> list[str]:
+    """Scopes without use of late, in words, once each; providers are named by `lost_providers`."""
+    from planner.finops.forecast.bill import TOTAL
+
+    said = (silent_words(scopes, currency) for by, scopes in series.items() if by not in (TOTAL, "provider"))
+    return list(dict.fromkeys(words for each in said for words in each))
 
 
 def _last_day(series: Mapping[str, Mapping[str, DailyCost]]) -> date:
