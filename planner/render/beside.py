@@ -11,13 +11,27 @@ _LEAST_WHOLE = 0.5  # of an amount: less would read as nothing without its cents
 
 
 def amount_texts(unit: str, currency: str, values: Sequence[float]) -> dict[float, str]:
-    """Each value with its unit."""
+    """Texts of some amounts.
+
+    Args:
+        unit: of them, one of `planner.render.units.UNITS`.
+        currency: ISO 4217 of money.
+        values: finite numbers.
+
+    Returns:
+        Each value with its unit: `5,412 USD` beside `196,875 USD`.
+    """
     whole = unit == "money" and bool(values) and "." not in show(max(values, key=abs), unit, currency)
     return {value: _text(value, unit, currency, whole=whole) for value in values}
 
 
 def figure_texts(figures: Sequence[Figure], currency: str) -> list[str]:
-    """What each of the figures says, as `figure_text` of one alone."""
+    """What each of the figures of one list says, as `figure_text` of one alone, by order.
+
+    Args:
+        figures: of a section.
+        currency: ISO 4217 of their money.
+    """
     amounts = [_amount(figure) for figure in figures]
     texts = amount_texts("money", currency, [amount for amount in amounts if amount is not None])
     return [

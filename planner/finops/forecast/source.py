@@ -75,10 +75,7 @@ def read_costs(
         raise InputError("give costs either with --focus (a bill) or with --daily (a CSV file)")
     if daily is not None:
         _refuse_of_bills(mapping, rates, endings=endings)
-        scopes = load_daily(daily, until_last_day=True)
-        own = currency or UNKNOWN_CURRENCY
-        silent = tuple(f"warning: {words}" for words in silent_words(scopes, own))
-        return Costs(dict.fromkeys(dimensions, scopes), own, silent)
+        return _costs_of_file(daily, dimensions, currency or UNKNOWN_CURRENCY)
     from planner.finops.account_days import account_gaps
     from planner.finops.forecast.bill import daily_of_bill
     from planner.finops.forecast.endings import ending_commitments
@@ -106,6 +103,12 @@ def read_costs(
         if dimensions[0].startswith("tag:") and not exact_tags:
             ending = tuple(as_known(one, found[dimensions[0]]) for one in ending)
         return Costs(found, bill.currency, warnings, ending, twice_by_month(bill.findings))
+
+
+def _costs_of_file(path: Path, dimensions: Sequence[str], currency: str) -> Costs:
+    scopes = load_daily(path, until_last_day=True)
+    silent = tuple(f"warning: {words}" for words in silent_words(scopes, currency))
+    return Costs(dict.fromkeys(dimensions, scopes), currency, silent)
 
 
 def _refuse_of_bills(mapping: Mapping[str, str] | None, rates: Rates | None, *, endings: bool) -> None:
