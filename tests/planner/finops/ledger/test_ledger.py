@@ -261,7 +261,7 @@ def test_a_month_of_corrections_alone_is_not_measured(bill: Path, tmp_path: Path
 
 def test_refunds_and_corrections_are_no_saving(tmp_path: Path) -> None:
     """A refund of 200 in October made on-demand hours cheaper, and with them what spot had saved."""
-    saved_by = []
+    saved_by: list[float] = []
     for more in ([], [{"PricingQuantity": 0}], [{"ChargeClass": "Correction", "PricingQuantity": -9}]):
         path = tmp_path / f"ledger-{len(saved_by)}.json"
         late = {"BillingPeriodStart": "2026-10-01T00:00:00Z"}
