@@ -266,7 +266,7 @@ def test_refunds_and_corrections_are_no_saving(tmp_path: Path) -> None:
         path = tmp_path / f"ledger-{len(saved_by)}.json"
         late = {"BillingPeriodStart": "2026-10-01T00:00:00Z"}
         refunds = [charge(date(2026, 10, 9), -200, **late, **one) for one in more]
-        bill = write_bill(tmp_path / "refunded.csv", [*rows(), *refunds])
+        bill = write_bill(path.with_suffix(".csv"), [*rows(), *refunds])
         review(bill, SEPTEMBER, path, SPOT)
         (row,) = rows_of(review(bill, OCTOBER, path), "ledger", "ledger")
         saved_by.append(row["realised"])
