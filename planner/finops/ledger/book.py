@@ -150,7 +150,7 @@ def open_book(path: Path, wanted: Sequence[str] = ()) -> Book:
     data = _bytes(path)
     if not data:
         if not wanted:
-            remedy = "accept an action to begin it: --accept ID (-o json and csv have the ids of actions)"
+            remedy = "accept an action to begin it: --accept ID (a review without --ledger shows the ids of actions)"
             raise InputError(f"--ledger {path}: no such file; {remedy}")
         return Book(path, "", (), data, wanted)
     try:
