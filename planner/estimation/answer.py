@@ -14,7 +14,7 @@ from planner.candidates.constraints.registry import SHAPE_FILTERS, constraint
 from planner.candidates.default_precision import on_hardware
 from planner.candidates.prepare import resolve_asked
 from planner.errors import InputError
-from planner.estimation.answered import answered_of, engine_words, served_precision
+from planner.estimation.inference import answered_of, engine_words, served_precision
 from planner.estimation.layout import batch_words, division_fault, merge_pins, pinned
 from planner.estimation.parts import (
     Built,

@@ -1,7 +1,7 @@
 """The plan of a fleet whose workers fall back on on-demand, leaf by leaf.
 
-A worker that does k runs is a single job of k times the work (`planner.judge.turns`); what workers share is that of
-other fleets.
+A worker that does k runs is a single job of k times the work (`planner.judge.spot_policies`); what workers share is
+that of other fleets.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from planner.judge.goods import Offer
 from planner.judge.launch_figures import SPREAD_RATIO, UNKNOWN, checkpoints, first_wait, place
 from planner.judge.limits import has_fallback
 from planner.judge.money import Charge, total
-from planner.judge.turns import CHANCE_SLACK
+from planner.judge.spot_policies import CHANCE_SLACK
 
 _RATIO = 1e-6
 CHANCE_RATIO = 1e-4

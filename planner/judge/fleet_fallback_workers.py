@@ -1,7 +1,7 @@
 """Workers of a fleet that fall back on on-demand, recomputed: what they do, cost, and when they are done.
 
-A worker that does k runs is a single job of k times the work (`planner.judge.turns`); what workers share is that of
-other fleets.
+A worker that does k runs is a single job of k times the work (`planner.judge.spot_policies`); what workers share is
+that of other fleets.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from planner.judge.goods import Offer
 from planner.judge.money import Charge, billed, rounded, total
 from planner.judge.prices import Z80
 from planner.judge.purchases import Buy
-from planner.judge.turns import outcomes, quantile
+from planner.judge.spot_policies import outcomes, quantile
 from planner.records import record
 
 _LIKELY = 0.9

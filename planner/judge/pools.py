@@ -14,6 +14,7 @@ import numpy as np
 from catalogs.tariffs import load_tariffs
 from planner.judge import frame
 from planner.judge.bench import Bench, Candidate, ImpossibleError
+from planner.judge.capacity_waits import most_by_asking
 from planner.judge.chance import chance_within
 from planner.judge.findings import STATED, Exactly, Findings, IfStated, Moment, Near
 from planner.judge.limits import purchase_faults
@@ -22,7 +23,6 @@ from planner.judge.pipeline_quotas import units_of
 from planner.judge.purchases import Buy
 from planner.judge.quote import sure_hours, table_ratio
 from planner.judge.schedule import GB, moved_usd
-from planner.judge.starts import most_by_asking
 from planner.performance.inference.pool import handover_s, node_rates, weight_bytes
 from planner.records import record
 

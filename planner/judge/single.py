@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from planner.judge import carbon, choices, frame, stored
 from planner.judge.alternatives import alternatives, decision_of, hidden, on_known_prices, savings
 from planner.judge.bench import Bench, Candidate, NotRecomputedError
+from planner.judge.capacity_waits import booked_from, waits
 from planner.judge.document import Node
 from planner.judge.findings import STATED, Between, Exactly, Findings, IfStated, Near
 from planner.judge.launch_figures import launch_of
@@ -21,7 +22,6 @@ from planner.judge.prices import Z80, scaled
 from planner.judge.profile import profile_fields
 from planner.judge.purchases import Bought, Buy
 from planner.judge.quote import quote_of, sure_hours, table_ratio
-from planner.judge.starts import booked_from, waits
 
 if TYPE_CHECKING:
     from planner.judge.goods import Offer

@@ -12,7 +12,7 @@ import numpy as np
 from planner.candidates.constraints.deadline import leaves_out_fallbacks
 from planner.errors import PlannerError
 from planner.market.pricing import total_usd
-from planner.portfolios.moments import limit_of
+from planner.portfolios.job_times import limit_of
 from planner.portfolios.own_machines import pool_name
 from planner.portfolios.shared_limits import CAPACITY, MICRO
 from planner.portfolios.spread import between_usd
