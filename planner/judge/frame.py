@@ -116,13 +116,23 @@ def not_counted(answer: dict[str, Any], kind: str) -> str:
     )
 
 
+def instances(part: Node) -> int:
+    """How many instances a part or a line has.
+
+    Raises:
+        MalformedError: it is no number from 1 to 100,000.
+    """
+    count = part["nodes"].count()
+    if not 0 < count <= 10**5:
+        part["nodes"].fail("a positive number of instances")
+    return count
+
+
 def purchases(goods: Goods, node: Node) -> tuple[list[Buy], bool]:
     """What a candidate in brief buys, and whether its offers are used one after another."""
     buys = []
     for part in node["parts"]:
-        count = part["nodes"].count()
-        if not 0 < count <= 10**5:
-            part["nodes"].fail("a positive number of instances")
+        count = instances(part)
         names = [part[name].text() for name in ("region", "zone")]
         names += [node["instance_type"].text()]
         names += [part[name].text() for name in ("purchase_option", "option_variant")]

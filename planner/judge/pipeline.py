@@ -201,12 +201,7 @@ def _stage(memory: Memory, loaded: LoadedPipeline, at: int, node: Node, answer: 
         return times | _sized(task, node)
     if not 0 < length <= 1e6:
         node["end_hours"].fail("an hour after the start")
-    bought = []
-    for part in node["parts"]:
-        count = part["nodes"].count()
-        if not 0 < count <= 10**5:
-            part["nodes"].fail("a positive number of instances")
-        bought.append((part, count))
+    bought = [(part, frame.instances(part)) for part in node["parts"]]
     bench = memory.task(loaded, at, answer["created_at"].moment(), timedelta(hours=length))
     buys = [Buy(bench.goods.offer(part.path, part["offer_id"].text()), count) for part, count in bought]
     in_turn = node["in_turn"].flag()

@@ -264,9 +264,7 @@ class PortfolioMemory:
         bench = self.bench(entry, created, begin)
         buys = []
         for part in node["parts"]:
-            count = part["nodes"].count()
-            if not 0 < count <= 10**5:
-                part["nodes"].fail("a positive number of instances")
+            count = frame.instances(part)
             buys.append(Buy(bench.goods.offer(part.path, part["offer_id"].text()), count))
         in_turn = node["in_turn"].flag()
         draws = tuple(

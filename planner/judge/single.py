@@ -129,9 +129,7 @@ def purchases(bench: Bench, plan: Node) -> tuple[list[Buy], bool]:
     """What the lines buy, and whether they are used one after another."""
     buys = []
     for line in plan["lines"]:
-        nodes = line["nodes"].count()
-        if not 0 < nodes <= 10**5:
-            line["nodes"].fail("a positive number of instances")
+        nodes = frame.instances(line)
         buys.append(Buy(bench.goods.offer(f"{line.path}.offer_id", line["offer_id"].text()), nodes))
     spot = sum(buy.offer.is_spot for buy in buys)
     same = len({buy.nodes for buy in buys}) == 1
