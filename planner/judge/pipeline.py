@@ -10,7 +10,7 @@ from planner.inputs.checks import end_moment, start_moment
 from planner.judge import frame
 from planner.judge.bench import Bench, Candidate, ImpossibleError, NotRecomputedError
 from planner.judge.chance import chance_within
-from planner.judge.findings import STATED, Exactly, Findings, IfStated, Moment, Near, NotRecomputed
+from planner.judge.findings import STATED, Exactly, Findings, IfStated, Near, NotRecomputed, Timestamp
 from planner.judge.limits import purchase_faults
 from planner.judge.pipeline_quotas import check_shared
 from planner.judge.purchases import Bought, Buy
@@ -74,7 +74,7 @@ def check(findings: Findings, loaded: LoadedPipeline, memory: Memory) -> None:
     expected: dict[str, Any] = {
         "pipeline": pipeline.name, "sha256": loaded.sha256, "created_at": created.isoformat(timespec="minutes"),
         "catalog": frame.catalog_sources(memory.catalog), "status": _status(over, proof, budget),
-        "start": Moment(start), "currency": "USD", "schema_version": 1, "planner_version": STATED,
+        "start": Timestamp(start), "currency": "USD", "schema_version": 1, "planner_version": STATED,
         "total_usd": Exactly(total), "cost_p10_usd": STATED, "cost_p90_usd": STATED,
         "deadline_confidence": min(sure, default=None), "data_set_aside": IfStated(_set_aside(loaded)),
         "end_hours": Near(ends), "least_hours": None, "least_hours_bound": None,
