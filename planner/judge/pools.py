@@ -14,15 +14,15 @@ import numpy as np
 from catalogs.tariffs import load_tariffs
 from planner.judge import frame
 from planner.judge.bench import Bench, Candidate, ImpossibleError
+from planner.judge.capacity_waits import most_by_asking
 from planner.judge.chance import chance_within
-from planner.judge.findings import STATED, Exactly, Findings, IfStated, Moment, Near
+from planner.judge.findings import STATED, Exactly, Findings, IfStated, Near, Timestamp
 from planner.judge.limits import purchase_faults
 from planner.judge.pipeline import part_of
 from planner.judge.pipeline_quotas import units_of
 from planner.judge.purchases import Bought, Buy
 from planner.judge.quote import sure_hours, table_ratio
 from planner.judge.schedule import GB, moved_usd
-from planner.judge.starts import most_by_asking
 from planner.performance.inference.pool import handover_s, node_rates, weight_bytes
 from planner.records import record
 
@@ -225,7 +225,7 @@ def check(findings: Findings, workload: Workload, sha256: str, memory: Memory) -
     findings.require(bool(answer["reason"].text()) == over, "reason", "whether the budget is kept")
     findings.expect(answer, {
         "workload": workload.name, "workload_sha256": sha256, "created_at": created.isoformat(timespec="minutes"),
-        "start": Moment(bench.start), "catalog": frame.catalog_sources(memory.catalog), "currency": "USD",
+        "start": Timestamp(bench.start), "catalog": frame.catalog_sources(memory.catalog), "currency": "USD",
         "schema_version": 1, "planner_version": STATED, "pools": list(pool_entries), "step_s": Near(step, close),
         "train_s": Near(both[0]), "logprob_s": Near(logprob), "update_s": Near(both[0] - logprob),
         "generate_s": Near(both[1]), "refit_s": Near(refit), "moved_gb": Near(moved_gb),

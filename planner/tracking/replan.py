@@ -29,7 +29,7 @@ from planner.inputs.settings import with_settings, work_setting
 from planner.market.starts import ALREADY_OWNED
 from planner.render.precision import dollars
 from planner.render.words import cluster, option, place
-from planner.tracking.advised import advised_of
+from planner.tracking.advice import advised_of
 from planner.tracking.model import Replan, Way
 
 if TYPE_CHECKING:

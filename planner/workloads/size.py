@@ -21,7 +21,7 @@ from planner.records import record
 from planner.render.presentable import Presentable
 from planner.units import parse_size
 from planner.workloads.answer import optimize
-from planner.workloads.size_beside import Beside, beside, with_memory
+from planner.workloads.size_alternatives import Alternative, alternatives_to, with_memory
 from planner.workloads.size_needs import (
     ASSUMED_THREADS,
     GB_PER_GIB,
@@ -99,7 +99,7 @@ class Size(Presentable):
     workload: str
     published: tuple[Judged, ...] = ()
     undetermined: tuple[Rule, ...] = ()
-    beside: tuple[Beside, ...] = ()
+    beside: tuple[Alternative, ...] = ()
 
 
 def size_workload(
@@ -144,7 +144,7 @@ def size_workload(
     rules = _judged(loaded, options, answer, needs, data_gb, goal, has)
     own = {one.rule.rule_id for one in (*rules, *_published())}
     hours = sum(part.hours for part in answer.plan.timeline if part.id in AT_WORK)
-    others = beside(first.accelerator, hours * needs.accelerators, needs.device_memory_gib)
+    others = alternatives_to(first.accelerator, hours * needs.accelerators, needs.device_memory_gib)
     undetermined = tuple(rule for rule in load_rules() if rule.rule_id not in own)
     return Size(
         goal,

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from planner.workloads.size import Judged, Size
-    from planner.workloads.size_beside import Beside
+    from planner.workloads.size_alternatives import Alternative
 
 _LARGE = 1e15
 
@@ -194,7 +194,7 @@ def _span(low: float | None, high: float | None) -> str:
     return three(low) if low == high else f"{three(low)} to {three(high)}"
 
 
-def _paid(one: Beside) -> str:
+def _paid(one: Alternative) -> str:
     if one.usd_low is None or one.usd_high is None:
         return "unknown"
     ends = [dollars(end, min(known_places(end, 0.0), 0)) for end in (one.usd_low, one.usd_high)]

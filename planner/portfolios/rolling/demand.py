@@ -14,7 +14,7 @@ from catalogs.tables.table import Floats
 from planner.inputs.checks import end_moment, start_moment
 from planner.inputs.faults import Fault
 from planner.portfolios.gather import Gatherer
-from planner.portfolios.moments import hours_after
+from planner.portfolios.job_times import hours_after
 from planner.portfolios.rolling.limits import Limits
 from planner.portfolios.table import CandidateTable
 

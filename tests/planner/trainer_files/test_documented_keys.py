@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from planner.errors import InputError
-from planner.trainer_files.gather import Draft, Wishes, gather
+from planner.trainer_files.gather import Wishes, gather
+from tests.planner.trainer_files.drafts import draft
 
 TRL = "trl {} --model_name_or_path Qwen/Qwen2.5-7B-Instruct --per_device_train_batch_size 2 --max_steps 10"
 SLIME = """python3 train.py --num-layers 36 --hidden-size 4096 --num-attention-heads 32 --swiglu --colocate \\
@@ -25,12 +26,6 @@ QWEN_VL = (
     "torchrun --nproc_per_node=8 train_qwen.py --model_name_or_path Qwen/Qwen2.5-7B --max_steps 5 "
     "--model_max_length 8192 --per_device_train_batch_size 1"
 )
-
-
-def draft(folder: Path, name: str, text: str) -> Draft:
-    path = folder / name
-    path.write_text(text, encoding="utf-8")
-    return gather([path], Wishes())
 
 
 @pytest.mark.parametrize(
