@@ -98,7 +98,7 @@ def _method(reader: Reader) -> None:
         _targets(reader)
     elif reader.has("unfrozen_parameters"):
         reader.warn("unfrozen_parameters: training a part of the weights is counted as training all")
-    if not adapter and reader.flag("freeze_mm_modules"):
+    if reader.flag("freeze_mm_modules"):
         reader.freeze_encoder("freeze_mm_modules")
     objective = reader.text("rl").lower()
     if objective:
