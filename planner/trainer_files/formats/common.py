@@ -221,9 +221,13 @@ class Reader(Lookup, Reading):
     def freeze_beside_adapters(self, flag: str) -> None:
         """Note of a flag that is on by default whether adapters leave an encoder as it is or change it too."""
         if self.flag(flag) is False:
-            self.add(FROZEN_ENCODER, "through", f"{flag} false: adapters in the encoder")
+            self.adapt_encoder(f"{flag} false")
         else:
             self.freeze_by_default(flag)
+
+    def adapt_encoder(self, source: str) -> None:
+        """Note that adapters are in an encoder too: gradients pass through it, its weights stay."""
+        self.add(FROZEN_ENCODER, "through", f"{source}: adapters in the encoder")
 
     def freeze_by_default(self, flag: str) -> None:
         """Note that an encoder does not learn by a flag, or by the flag's default."""

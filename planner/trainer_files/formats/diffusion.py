@@ -275,6 +275,9 @@ def _remarks(reader: Reader) -> None:
         reader.warn("train_text_encoder: the text encoder beside the denoiser is not counted")
     if reader.flag("controlnet") or reader.has("controlnet_model_name_or_path"):
         reader.warn("controlnet: the copy of the denoiser that it trains is not counted")
+    elif any("controlnet" in program.lower() for program in reader.document.programs):
+        text = "a ControlNet learns beside a denoiser that stays frozen"
+        reader.warn(f"{text}: counted as training all of the denoiser, which takes more memory")
     name = reader.first("resolution", "resolutions")
     if not name:
         return

@@ -101,3 +101,73 @@ def test_a_stated_objective_that_is_not_known_is_left_to_the_checks_of_workloads
     path.write_text(TRL.format("sft"), encoding="utf-8")
     facts = gather([path], Wishes(values={"training.objective": "foo"})).facts
     assert facts["training.objective"].value == "foo"
+
+
+CLM = "torchrun --nproc_per_node 8 run_clm.py --per_device_train_batch_size 4 --block_size 1024 --do_train"
+
+
+def test_scripts_of_transformers_train_from_scratch_by_a_configuration(tmp_path: Path) -> None:
+    found = draft(tmp_path, "run.sh", f"{CLM} --config_name gpt2-xl --tokenizer_name gpt2")
+    assert found.facts["model.preset"].value == "gpt-2-1.5b"
+    assert found.facts["training.global_batch"].value == 32
+    sized = f"{CLM} --model_type gpt2 --tokenizer_name gpt2 --config_overrides n_embd=1024,n_layer=48"
+    with pytest.raises(InputError, match=r"config_overrides n_embd=1024,n_layer=48.*--model-config"):
+        draft(tmp_path, "run.sh", sized)
+
+
+def test_scripts_without_a_trainer_count_their_steps(tmp_path: Path) -> None:
+    text = "accelerate launch run_mlm_no_trainer.py --model_name_or_path roberta-large --train_file x.txt "
+    found = draft(tmp_path, "run.sh", f"{text} --per_device_train_batch_size 32 --max_train_steps 10000")
+    assert found.facts["training.steps"].value == 10000
+    assert "training.epochs" not in found.facts
+
+
+def test_a_controlnet_is_told_from_the_denoiser_beside_it(tmp_path: Path) -> None:
+    text = "--pretrained_model_name_or_path stabilityai/stable-diffusion-xl-base-1.0 --resolution 1024"
+    for program, warns in (("train_controlnet_sdxl.py", True), ("train_text_to_image_sdxl.py", False)):
+        path = tmp_path / "run.sh"
+        path.write_text(f"accelerate launch {program} {text} --max_train_steps 100\n", encoding="utf-8")
+        found = gather([path], Wishes())
+        assert any("a ControlNet learns" in warning for warning in found.warnings) is warns
+
+
+@pytest.mark.parametrize(("encoder", "trains"), [("lora", "through"), ("frozen", "none")])
+def test_torchtune_states_whether_adapters_are_in_the_encoder(
+    encoder: str, trains: str, tmp_path: Path
+) -> None:
+    text = f"""model:
+  _component_: torchtune.models.llama3_2_vision.lora_llama3_2_vision_11b
+  decoder_trainable: lora
+  encoder_trainable: {encoder}
+  fusion_trainable: lora
+  lora_rank: 8
+batch_size: 2
+epochs: 1
+dtype: bf16
+optimizer: {{_component_: torch.optim.AdamW}}
+tokenizer: {{max_seq_len: 8192}}
+"""
+    assert draft(tmp_path, "run.yaml", text).facts["model.parts.1.trainable"].value == trains
+
+
+def test_a_loop_of_accelerate_is_named_with_what_to_give_instead(tmp_path: Path) -> None:
+    script = "from accelerate import Accelerator\naccelerator = Accelerator(mixed_precision='bf16')\n"
+    with pytest.raises(InputError, match=r"training loop.*planner init --model"):
+        draft(tmp_path, "run.py", script)
+
+
+def test_cached_losses_compute_the_embeddings_of_a_batch_twice(tmp_path: Path) -> None:
+    path = tmp_path / "run.py"
+    path.write_text(
+        "from sentence_transformers import SentenceTransformer, SentenceTransformerTrainer, "
+        "SentenceTransformerTrainingArguments\n"
+        "from sentence_transformers.losses import CachedMultipleNegativesRankingLoss\n"
+        "model = SentenceTransformer('microsoft/mpnet-base')\n"
+        "loss = CachedMultipleNegativesRankingLoss(model, mini_batch_size=32)\n"
+        "args = SentenceTransformerTrainingArguments(output_dir='m', per_device_train_batch_size=512)\n"
+        "SentenceTransformerTrainer(model=model, args=args, train_dataset=None, loss=loss).train()\n",
+        encoding="utf-8",
+    )
+    found = gather([path], Wishes())
+    assert found.facts["training.global_batch"].value == 512
+    assert any("embeddings of a batch beforehand" in warning for warning in found.warnings)
