@@ -100,6 +100,11 @@ def _method(reader: Reader) -> None:
         reader.warn("unfrozen_parameters: training a part of the weights is counted as training all")
     if reader.flag("freeze_mm_modules"):
         reader.freeze_encoder("freeze_mm_modules")
+    elif adapter and reader.has("processor_type"):  # images are read
+        targets = str(reader.get("lora_target_modules"))
+        where = "processor_type, with lora_target_modules of the language model"
+        if "language_model" in targets and "vis" not in targets:
+            reader.freeze_encoder(where, assumed=True)
     objective = reader.text("rl").lower()
     if objective:
         reader.add("training.objective", objective, "rl")

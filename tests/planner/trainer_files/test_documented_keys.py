@@ -152,7 +152,7 @@ tokenizer: {{max_seq_len: 8192}}
 
 def test_a_loop_of_accelerate_is_named_with_what_to_give_instead(tmp_path: Path) -> None:
     script = "from accelerate import Accelerator\naccelerator = Accelerator(mixed_precision='bf16')\n"
-    with pytest.raises(InputError, match=r"training loop.*planner init --model"):
+    with pytest.raises(InputError, match=r"training loop is code: planner init --model"):
         draft(tmp_path, "run.py", script)
 
 
@@ -171,3 +171,60 @@ def test_cached_losses_compute_the_embeddings_of_a_batch_twice(tmp_path: Path) -
     found = gather([path], Wishes())
     assert found.facts["training.global_batch"].value == 512
     assert any("embeddings of a batch beforehand" in warning for warning in found.warnings)
+
+
+@pytest.mark.parametrize(
+    ("built", "params"),
+    [
+        ("LlamaForCausalLM(LlamaConfig(vocab_size=32000, hidden_size=1024, intermediate_size=2816, "
+         "num_hidden_layers=24, num_attention_heads=16, num_key_value_heads=4))", 336_118_784),
+        ("BertForMaskedLM(BertConfig())", 109_500_000),
+        ("GPT2LMHeadModel(AutoConfig.from_pretrained('gpt2', n_embd=1280, n_layer=36, n_head=20))", 774_000_000),
+        ("AutoModelForCausalLM.from_config(GPT2Config(n_layer=24, n_embd=1024, n_head=16))", 354_800_000),
+    ],
+)  # fmt: skip
+def test_models_that_scripts_build_from_a_configuration(built: str, params: int, tmp_path: Path) -> None:
+    found = draft(tmp_path, "run.py", _script(built))
+    assert found.facts["model.params"].value == pytest.approx(params, rel=0.01)
+
+
+def test_sizes_that_a_script_works_out_are_asked_for(tmp_path: Path) -> None:
+    for built, reason in (
+        ("GPT2LMHeadModel(AutoConfig.from_pretrained('gpt2', vocab_size=len(tokenizer)))", "vocab_size"),
+        ("Qwen2ForCausalLM(Qwen2Config(num_hidden_layers=24))", "hidden_size"),
+    ):
+        with pytest.raises(InputError, match=f"{reason}.*--model-config"):
+            draft(tmp_path, "run.py", _script(built))
+
+
+def _script(built: str) -> str:
+    return (
+        "from transformers import *\nimport torch\n"
+        f"model = {built}\n"
+        "args = TrainingArguments('out', per_device_train_batch_size=16, max_steps=1000, bf16=True)\n"
+        "Trainer(model, args, train_dataset=None).train()\n"
+    )
+
+
+def test_alternatives_of_an_expression_are_matrices_of_their_own(tmp_path: Path) -> None:
+    text = r"""base_model: Qwen/Qwen2.5-VL-7B-Instruct
+processor_type: AutoProcessor
+adapter: lora
+lora_r: 32
+lora_target_modules: 'model.language_model.layers.[\d]+.(mlp|self_attn).(up|down|gate|q|k|v|o)_proj'
+sequence_len: 2048
+micro_batch_size: 2
+max_steps: 10
+"""
+    found = draft(tmp_path, "run.yml", text)
+    names = ["up_proj", "down_proj", "gate_proj", "q_proj", "k_proj", "v_proj", "o_proj"]
+    assert found.facts["training.adapter.targets"].value == names
+    assert found.facts["model.parts.1.trainable"].value == "none"
+
+
+def test_the_usual_file_of_sdxl_is_known(tmp_path: Path) -> None:
+    text = 'pretrained_model_name_or_path = "/models/sd_xl_base_1.0.safetensors"\nresolution = "1024,1024"\n'
+    text += (
+        'train_batch_size = 4\nmax_train_steps = 100\nnetwork_module = "networks.lora"\nnetwork_dim = 32\n'
+    )
+    assert draft(tmp_path, "run.toml", text).facts["model.preset"].value == "stable-diffusion-xl"
