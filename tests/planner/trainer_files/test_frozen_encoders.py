@@ -177,7 +177,7 @@ def test_a_resident_reference_has_its_own_copy_of_the_encoder(tmp_path: Path) ->
         held.append(found.memory.parts["weights"])
     preset = find_preset("qwen2.5-vl-7b")
     assert preset is not None
-    assert held[0] - held[1] == pytest.approx(2 * preset.values["params"] / 2**30, rel=0.02)
+    assert held[0] - held[1] == pytest.approx(2 * int(preset.values["params"]) / 2**30, rel=0.02)
 
 
 def test_layers_with_windows_score_less_than_those_that_see_the_whole_image() -> None:
