@@ -103,9 +103,6 @@ def read(document: Document) -> Reading:
         reading.add("training.lora_rank", _RANK, "the default of PEFT", assumed=True)
     _settle(reading, document, trainer, data)
     _settle_distillation(reading, trainer, data, teacher)
-    cached = next((call.last for call in calls if call.last.startswith("Cached")), "")
-    if cached and _OBJECTIVES.get(trainer.last) == "contrastive":
-        reading.warn(f"{cached}: the pass that computes the embeddings of a batch beforehand is not counted")
     sources = [settings, trainer, *adapters, *([loaded] if loaded is not None else [])]
     names = dict.fromkeys(name for source in sources for name in _not_read(source))
     unread = [name for name in names if name in _MATTERS or name.startswith("**")]

@@ -156,23 +156,6 @@ def test_a_loop_of_accelerate_is_named_with_what_to_give_instead(tmp_path: Path)
         draft(tmp_path, "run.py", script)
 
 
-def test_cached_losses_compute_the_embeddings_of_a_batch_twice(tmp_path: Path) -> None:
-    path = tmp_path / "run.py"
-    path.write_text(
-        "from sentence_transformers import SentenceTransformer, SentenceTransformerTrainer, "
-        "SentenceTransformerTrainingArguments\n"
-        "from sentence_transformers.losses import CachedMultipleNegativesRankingLoss\n"
-        "model = SentenceTransformer('microsoft/mpnet-base')\n"
-        "loss = CachedMultipleNegativesRankingLoss(model, mini_batch_size=32)\n"
-        "args = SentenceTransformerTrainingArguments(output_dir='m', per_device_train_batch_size=512)\n"
-        "SentenceTransformerTrainer(model=model, args=args, train_dataset=None, loss=loss).train()\n",
-        encoding="utf-8",
-    )
-    found = gather([path], Wishes())
-    assert found.facts["training.global_batch"].value == 512
-    assert any("embeddings of a batch beforehand" in warning for warning in found.warnings)
-
-
 @pytest.mark.parametrize(
     ("built", "params"),
     [
