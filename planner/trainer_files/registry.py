@@ -80,6 +80,8 @@ def detect(document: Document) -> str:
         hint = "name the format with --format if it is one"
         if isinstance(named, str) and named.endswith((".yaml", ".yml", ".json", ".toml")):
             hint = f"it starts {named[:200]}: name that file with --from"
+        elif document.syntax == "python":
+            hint = "a training loop is code: planner init --model NAME drafts its model, other keys by --set"
         hint = "; ".join([*document.remarks[:1], hint])
         raise InputError(
             f"{document.path}: is none of the files that are read ({formats}); its keys: {keys}; {hint}"
