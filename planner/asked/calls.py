@@ -10,13 +10,14 @@ import functools
 import inspect
 from collections.abc import Callable, Collection
 from decimal import Decimal
+from errno import ENAMETOOLONG
 from math import inf, nan
 from numbers import Integral, Real
 from typing import NamedTuple, ParamSpec, TypeVar
 
 from catalogs.errors import CatalogError as StoreError
 from catalogs.errors import CatalogInputError, missing_extra
-from planner.errors import CatalogError, InputError, OutputError, PlannerError
+from planner.errors import CatalogError, InputError, OutputError, PlannerError, shortened
 from solvers.problem.errors import BackendError, SpreadError
 
 _Given = ParamSpec("_Given")
@@ -183,5 +184,7 @@ def as_planner_error(error: Exception) -> PlannerError | None:
         detail = str(error).partition(" - ")[0]
         return InputError(f"a CSV file cannot be read: {detail}; quote the cell or save the file again")
     if isinstance(error, OSError) and error.strerror and error.filename is not None:
+        if error.errno == ENAMETOOLONG:
+            return InputError(f"{shortened(str(error.filename))}: {error.strerror}")
         return OutputError(f"{error.filename}: {error.strerror}")
     return None

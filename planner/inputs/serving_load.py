@@ -83,7 +83,9 @@ def _faults(serving: Serving) -> Iterator[Fault]:
         for key in ("requests_per_s", "measured"):
             for name in getattr(machine, key):
                 if name not in buckets:
-                    yield Fault((*path, key, name), f"no bucket '{name}'", near(name, buckets), at_key=True)
+                    yield Fault(
+                        (*path, key, name), f"no bucket {name[:60]!r}", near(name, buckets), at_key=True
+                    )
 
 
 def _speeds(file: Path, serving: Serving) -> Iterator[tuple[int, tuple[tuple[str, str], float]]]:

@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from planner.errors import InputError
+from planner.errors import InputError, shortened
 from planner.inputs.model_config import ConfigModel
 from planner.inputs.presets import find_preset, load_presets, why_not_modelled
 from planner.records import record
@@ -158,7 +158,7 @@ def _guess_stage(reading: Reading, tool: str, named: str) -> None:
     if tool in _STATE_PRECISION and precision is not None and precision.assumed and precision.value == "fp32":
         text = f"{named} may state it and is not beside it: the usual is taken"
         reading.add("training.precision", "bf16", text, assumed=True)
-    reading.warn(f"{tool} {named} is not next to it: add it to --from to read it")
+    reading.warn(f"{tool} {shortened(named)} is not next to it: add it to --from to read it")
 
 
 def _guess_offload(reading: Reading, named: str, lowered: str, stage: int) -> None:
