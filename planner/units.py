@@ -139,7 +139,7 @@ def parse_size(value: object) -> int:
     if not unit:
         return _checked_size(_exact(number), text)
     if len(unit) == 2 and unit[0] in "KMGTPE" and unit[1] == "b":
-        raise ValueError(f"'{unit}' may mean bits or bytes: write '{number}{unit[0].upper()}B' for bytes")
+        raise ValueError(f"{unit!r} may mean bits or bytes: write '{number}{unit[0].upper()}B' for bytes")
     factor = _SIZE_UNITS.get(unit.upper())
     if factor is None:
         near = (
@@ -148,7 +148,7 @@ def parse_size(value: object) -> int:
             else ""
         )
         raise ValueError(
-            f"has an unknown unit '{unit}' (B, KB, MB, GB, TB, PB, KiB, MiB, GiB, TiB, PiB){near}"
+            f"has an unknown unit {unit!r} (B, KB, MB, GB, TB, PB, KiB, MiB, GiB, TiB, PiB){near}"
         )
     return _checked_size(_exact(number) * factor, text)
 
@@ -241,9 +241,9 @@ def _exact(text: str) -> Decimal:
     try:
         number = Decimal(text.replace("_", ""))
     except InvalidOperation:
-        raise ValueError(f"is not a number of a usual size: '{text[:40]}'") from None
+        raise ValueError(f"is not a number of a usual size: {text[:40]!r}") from None
     if number and not -_MAX_EXPONENT <= number.adjusted() <= _MAX_EXPONENT:
-        raise ValueError(f"is not between 1e-{_MAX_EXPONENT} and 1e{_MAX_EXPONENT}: '{text[:40]}'")
+        raise ValueError(f"is not between 1e-{_MAX_EXPONENT} and 1e{_MAX_EXPONENT}: {text[:40]!r}")
     return number
 
 

@@ -217,7 +217,7 @@ def _settle_model(draft: Draft, readings: Sequence[Reading], wishes: Wishes, pat
     preset = preset_of_hub_name(hub.hub_name)
     if preset is None:
         raise InputError(
-            f"{hub.path}: {hub.hub_key[:200]} '{hub.hub_name[:200]}' is not a preset ('planner schema presets' lists "
+            f"{hub.path}: {hub.hub_key[:200]} {hub.hub_name[:200]!r} is not a preset ('planner schema presets' lists "
             f"them): {_instead(hub.hub_name)}"
         )
     where = f"{hub.path.name}: {hub.hub_key} {hub.hub_name}, matched by name"

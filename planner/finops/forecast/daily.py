@@ -203,7 +203,7 @@ def _day(text: str | None, place: str) -> date:
     try:
         return date.fromisoformat((text or "").strip()[:10])
     except ValueError:
-        raise InputError(f"{place}: '{text or ''}' is not a date; write 2026-10-31") from None
+        raise InputError(f"{place}: {(text or '')!r} is not a date; write 2026-10-31") from None
 
 
 def _moment(text: str | None, place: str) -> datetime:
@@ -212,7 +212,7 @@ def _moment(text: str | None, place: str) -> datetime:
         found = datetime.fromisoformat((text or "").strip())
     except ValueError:
         raise InputError(
-            f"{place}: '{text or ''}' is not a date; write 2026-10-31 or 2026-10-31T06:00Z"
+            f"{place}: {(text or '')!r} is not a date; write 2026-10-31 or 2026-10-31T06:00Z"
         ) from None
     return found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
 
@@ -224,6 +224,6 @@ def _cost(text: str | None, place: str) -> float:
         value = float("nan")
     if not abs(value) < _LARGEST:
         raise InputError(
-            f"{place}: cost '{text or ''}' is not a number; credits are negative, decimals have a point"
+            f"{place}: cost {(text or '')!r} is not a number; credits are negative, decimals have a point"
         )
     return value

@@ -67,7 +67,7 @@ def check_scopes(scenarios: Iterable[Scenario], scopes: Sequence[str]) -> None:
         if one.scope is not None and one.scope not in scopes:
             some = ", ".join(scopes[:8]) + (", ..." if len(scopes) > 8 else "")
             hint = "; raise --top to have more apart" if "(others)" in scopes else ""
-            raise InputError(f"--scenario {one.text}: no scope '{one.scope}'; there are {some}{hint}")
+            raise InputError(f"--scenario {one.text}: no scope {one.scope!r}; there are {some}{hint}")
 
 
 def day_factors(scenarios: Iterable[Scenario], scope: str, days: NDArray[np.datetime64]) -> Floats:
