@@ -101,6 +101,8 @@ def read(document: Document, name: str) -> Reading:
         reading.warn(
             f"{key}: {value[:80]} cannot be worked out here: it counts as not given (--set, or write it out)"
         )
+    for key, number in reading.negative.items() if isinstance(reading, Lookup) else ():
+        reading.warn(f"{key}: {number:g} is below 0: it counts as not given")
     return reading
 
 
