@@ -21,6 +21,7 @@ from planner.startup import (
     EndedError,
     abandon_stdout,
     end,
+    given,
     limit_memory,
     report,
     watch_for_interrupt,
@@ -283,7 +284,7 @@ def root(ctx: click.Context) -> None:
     from planner.config import command_defaults, environment_for_folders, load_settings
 
     settings = load_settings()
-    if (session := ctx.find_object(Session)) is not None:
+    if session := ctx.find_object(Session):
         session.settings = tuple(setting.value for setting in settings)
     _limit_by_default(ctx, next(s.value for s in settings if s.name == "max_memory"))
     ctx.default_map = dict.fromkeys(COMMANDS, command_defaults(settings))
@@ -389,7 +390,7 @@ def _guarded(arguments: list[str], session: Session) -> int:
         return int(stop.exit_code)
     except click.ClickException as error:
         unknown = importlib.import_module("planner.commands.unknown_option")
-        unknown.show(error, _given(arguments, session))
+        unknown.show(error, given(arguments, session.settings))
         return int(error.exit_code)
     except _BrokenStdoutError:
         return abandon_stdout()
@@ -398,10 +399,4 @@ def _guarded(arguments: list[str], session: Session) -> int:
     except (KeyboardInterrupt, EOFError, click.Abort):
         return EndedError().report()
     except Exception as error:  # noqa: BLE001 - the last resort: every defect becomes a message
-        return report(error, session.verbosity, session.max_memory_bytes, _given(arguments, session))
-
-
-def _given(arguments: Sequence[str], session: Session) -> list[str]:
-    """What the user gave, and a message may quote."""
-    folders = [value for name, value in os.environ.items() if name.startswith(("HOME", "PLANNER_", "XDG_"))]
-    return [*arguments, *session.settings, *folders]
+        return report(error, session.verbosity, session.max_memory_bytes, given(arguments, session.settings))

@@ -280,12 +280,18 @@ def _printable(text: str) -> str:
     return "".join(c if c.isprintable() or c in "\n\t" else c.encode("unicode_escape").decode() for c in text)
 
 
+def given(arguments: Sequence[str], settings: Sequence[str]) -> list[str]:
+    """What the user gave, and a message may quote."""
+    folders = [value for name, value in os.environ.items() if name.startswith(("HOME", "PLANNER_", "XDG_"))]
+    return [*arguments, *settings, *folders]
+
+
 def as_shown(message: str, arguments: Sequence[str] = ()) -> str:
     """A message as a terminal may show it: printable, and of a long value its two ends.
 
     Args:
         message: what went wrong.
-        arguments: of the program; the message may quote them, or their values, without quotation marks.
+        arguments: what was given; the message may quote it, or its values, without quotation marks.
     """
     long = [text for text in arguments if len(text) > LONGEST_VALUE]
     values = (_printable(part.strip()) for text in long for part in (text, text.partition("=")[2]))
@@ -318,7 +324,7 @@ def report(error: Exception, verbosity: int, max_memory_bytes: int, arguments: S
         error: what was raised.
         verbosity: above 0, tracebacks of our own defects; above 1, all.
         max_memory_bytes: limit of the process, 0 where there is none.
-        arguments: of the program.
+        arguments: as `given`.
     """
     from planner.asked.calls import as_planner_error
 
