@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     import logging
 
 PROGRAM = "planner"
-_PACKAGES = (PROGRAM, "catalogs", "solvers")
+_PACKAGES, _USAGE = (PROGRAM, "catalogs", "solvers"), "planner.commands.unknown_option"
 MAX_MEMORY_BYTES = 2 << 30  # of an answer, unless --max-memory or the setting says otherwise
 
 
@@ -284,8 +284,7 @@ def root(ctx: click.Context) -> None:
     from planner.config import command_defaults, environment_for_folders, load_settings
 
     settings = load_settings()
-    if session := ctx.find_object(Session):
-        session.settings = tuple(setting.value for setting in settings)
+    ctx.ensure_object(Session).settings = tuple(setting.value for setting in settings)
     _limit_by_default(ctx, next(s.value for s in settings if s.name == "max_memory"))
     ctx.default_map = dict.fromkeys(COMMANDS, command_defaults(settings))
     for name, value in environment_for_folders(settings).items():
@@ -389,8 +388,7 @@ def _guarded(arguments: list[str], session: Session) -> int:
     except click.exceptions.Exit as stop:
         return int(stop.exit_code)
     except click.ClickException as error:
-        unknown = importlib.import_module("planner.commands.unknown_option")
-        unknown.show(error, given(arguments, session.settings))
+        importlib.import_module(_USAGE).show(error, given(arguments, session.settings))
         return int(error.exit_code)
     except _BrokenStdoutError:
         return abandon_stdout()
