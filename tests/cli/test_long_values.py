@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
@@ -142,8 +143,9 @@ def test_no_message_quotes_a_long_setting_whole(
 @pytest.mark.parametrize("given", ["as_of", "objective", "why_not", "solver"])
 @pytest.mark.parametrize("form", VALUES)
 def test_no_error_of_the_api_quotes_a_long_value_whole(given: str, form: str) -> None:
+    wrong: dict[str, Any] = {given: VALUES[form]}
     with pytest.raises((planner.PlannerError, TypeError)) as caught:
-        planner.optimize(f"{EXAMPLES}/bert-large.yaml", **{given: VALUES[form]})
+        planner.optimize(f"{EXAMPLES}/bert-large.yaml", **wrong)
     assert not quoted_whole(str(caught.value))
 
 
