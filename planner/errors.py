@@ -18,9 +18,9 @@ from collections.abc import Iterable
 
 LONGEST_VALUE = 200  # characters of a value that a message quotes
 _LONGEST_PATH, LONGEST_NAME = 4096, 255  # PATH_MAX and NAME_MAX of Linux
-_NO_NAME = re.compile(rf"[^{re.escape(os.sep)}]{{{LONGEST_NAME + 1}}}")
+_NO_NAME = rf"[^{re.escape(os.sep)}]{{{LONGEST_NAME + 1}}}"
 # A value in quotes as `repr` writes them, on one line, or a long word; an apostrophe inside a word opens nothing.
-_VALUE = re.compile(r"""(?<!\w)(?:'(?:[^'\\\n]|\\.)*+'|"(?:[^"\\\n]|\\.)*+")(?!\w)|\S{201,}+""")
+_VALUE = r"""(?<!\w)(?:'(?:[^'\\\n]|\\.)*+'|"(?:[^"\\\n]|\\.)*+")(?!\w)|\S{201,}+"""
 
 
 def shortened(text: str) -> str:
@@ -35,7 +35,7 @@ def shortened(text: str) -> str:
 
 
 def _may_be_path(text: str) -> bool:
-    return len(text) <= _LONGEST_PATH and os.sep in text and not _NO_NAME.search(text)
+    return len(text) <= _LONGEST_PATH and os.sep in text and not re.search(_NO_NAME, text)
 
 
 def with_short_values(message: str, values: Iterable[str] = ()) -> str:
@@ -49,7 +49,7 @@ def with_short_values(message: str, values: Iterable[str] = ()) -> str:
     for value in values:
         if len(value) > LONGEST_VALUE:
             message = message.replace(value, shortened(value))
-    return _VALUE.sub(_short_value, message)
+    return re.sub(_VALUE, _short_value, message)
 
 
 def _short_value(value: re.Match[str]) -> str:
