@@ -179,7 +179,7 @@ def no_such_field(entry: Entry) -> Faults:
                 [_OTHER_WORDS[name]] if name in _OTHER_WORDS else difflib.get_close_matches(name, FIELDS, n=1)
             )
             hint = f" (did you mean {close[0]}?)" if close else ""
-            faults.append((line, f"{name}: no such field{hint}"))
+            faults.append((line, f"{name[:200]}: no such field{hint}"))
     return faults
 
 

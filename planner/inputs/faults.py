@@ -245,4 +245,4 @@ def named_twice(kind: str, names: Sequence[str]) -> Iterator[Fault]:
     """A fault for each of a list's entries that has the name of an earlier one; `kind` is the list's key."""
     for at, name in enumerate(names):
         if name in names[:at]:
-            yield Fault((kind, at, "name"), f"two {kind} are called '{name}'")
+            yield Fault((kind, at, "name"), f"two {kind} are called {name!r}")

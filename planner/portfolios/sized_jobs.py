@@ -175,5 +175,5 @@ def _sized_tables(loaded: LoadedPortfolio) -> tuple[SizedTable, SizedTable]:
     if strangers:
         close = near(strangers[0], names)
         hint = f" (did you mean '{close}'?)" if close else ""
-        raise InputError(f"{file}: candidates of a job that is not listed: '{strangers[0]}'{hint}")
+        raise InputError(f"{file}: candidates of a job that is not listed: {strangers[0]!r}{hint}")
     return inside, outside

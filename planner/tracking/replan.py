@@ -145,7 +145,9 @@ def _rest(tracked: Tracked, loaded: LoadedWorkload) -> tuple[LoadedWorkload, tup
             notes.append(f"fix {tracked.causes[0].title} first: other machines may be equally slow")
     rest, is_request = _with_wait(tracked, with_settings(loaded, settings))
     if tracked.stalled_hours:
-        notes.append(f"no step for {tracked.stalled_hours:.3g} h: {_SUPPOSED if is_request else _UNKNOWN}")
+        notes.append(
+            f"no step for {round(tracked.stalled_hours, 1):,g} h: {_SUPPOSED if is_request else _UNKNOWN}"
+        )
     return rest, tuple(notes)
 
 

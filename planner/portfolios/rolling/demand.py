@@ -156,4 +156,4 @@ def _unsupported(portfolio: Portfolio, jobs: tuple[PortfolioJob, ...]) -> Iterat
     for at, job in enumerate(jobs):
         if job.value_usd is not None:
             place = ("jobs", at, "value_usd") if at < len(portfolio.jobs) else ("jobs_csv",)
-            yield Fault(place, f"job '{job.name}' has a value_usd: {remedy}")
+            yield Fault(place, f"job {job.name!r} has a value_usd: {remedy}")

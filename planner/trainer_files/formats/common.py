@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from planner.errors import shortened
 from planner.inputs.model_config import parse_json
 from planner.trainer_files.arguments import CHOICES, CONFIGURATION, LAUNCHED, SLURM_GPUS, SLURM_NODES, VISIBLE
 from planner.trainer_files.keys import Lookup
@@ -70,7 +71,7 @@ class Reader(Lookup, Reading):
 
     def add_optimizer(self, key: str) -> None:
         """Note the optimizer by the memory of its states."""
-        name = self.text(key)
+        name = shortened(self.text(key))
         plain = re.sub(r"[^a-z0-9]", "", name.lower().rsplit(".", 1)[-1])
         if not plain or plain == "auto":
             return

@@ -346,3 +346,15 @@ lm_eval --config eval.yaml
 def test_scripts_that_write_files_without_end_are_refused_at_once(tmp_path: Path, text: str) -> None:
     with pytest.raises(InputError, match="is a script without arguments"):
         _drafted(tmp_path, "run.sh", f"#!/bin/bash\n{text}")
+
+
+def test_a_negative_number_is_named_and_minus_one_is_not_set(tmp_path: Path) -> None:
+    path = tmp_path / "run.yaml"
+    path.write_text(
+        "base_model: NousResearch/Meta-Llama-3-8B\nadapter: lora\nmicro_batch_size: -4\nmax_steps: -1\n",
+        "utf-8",
+    )
+    warnings = gather([path], Wishes()).warnings
+    assert [text for text in warnings if "below 0" in text] == [
+        "run.yaml: micro_batch_size: -4 is below 0: it counts as not given"
+    ]
