@@ -146,17 +146,6 @@ class PipelineAnswer(Presentable):
         return max((stage.end_hours for stage in self.stages), default=math.nan)
 
     @property
-    def expected_end_hours(self) -> float:
-        """When the last task ends, if each takes its expected hours and starts when what it waits for has ended."""
-        ends: dict[str, float] = {}
-        for stage in self.stages:
-            task = stage.way.task
-            ready = [ends[move.source] + move.hours for move in self.transfers if move.target == task]
-            ready += [ends[name] for name in stage.waits_for]
-            ends[task] = max(ready, default=0.0) + stage.way.expected_hours
-        return max(ends.values(), default=math.nan)
-
-    @property
     def undecided(self) -> bool:
         """Whether the search ended without a plan within the limits and without a proof that there is none."""
         if self.over_budget_usd is None or self.budget_usd is None:

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from planner.pipelines.answer import PipelineAnswer
+from planner.pipelines.screen import expected_end_hours
 
 
 def _stage(task: str, hours: float, *waits_for: str) -> Any:
@@ -25,4 +25,4 @@ def test_the_longest_chain_counts(waits: tuple[str, ...], hours: float) -> None:
         _move("first", "long", 1), _move("first", "short", 0), _move("long", "last", 0), _move("short", "last", 0),
     )  # fmt: skip
     answer = cast("Any", SimpleNamespace(stages=stages, transfers=moves))
-    assert cast("Any", PipelineAnswer.expected_end_hours).fget(answer) == hours
+    assert expected_end_hours(answer) == hours
