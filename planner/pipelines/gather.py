@@ -90,6 +90,7 @@ class Gatherer:
         self._moves: Moves | None = None  # between all places seen so far
         self._between: list[tuple[float, float]] = []  # least and most hours of each task
         self._first: list[float] = []  # hours before which no task starts
+        self._last_end = [0.0] * len(self._tasks)  # hours, of the commitments of the tasks that wait for each
         self._later: dict[tuple[int, float], tuple[WorkloadTask, list[Offered]]] = {}  # by task and hour
 
     def gather(self) -> Gathered:
@@ -106,10 +107,26 @@ class Gatherer:
             one.counted_from(hours) if one is not None and one.has_ends and 0.0 < hours < np.inf else one
             for one, hours in zip(self._planned, first, strict=True)
         ]
+        for u, v in sorted(zip(source, target, strict=True), key=lambda edge: -order.index(edge[1])):
+            one = self._planned[v]
+            self._last_end[u] = max(
+                self._last_end[u], self._last_end[v], 0.0 if one is None else one.last_end_hours
+            )
         for at, planned in enumerate(self._planned):
             if planned is not None:
-                self._ways[at] = planned.front(*self._between[at])
+                self._ways[at] = self._front(at, planned)
         return self._gathered()
+
+    def _front(self, at: int, planned: WorkloadTask) -> list[Offered]:
+        """Candidates for all durations that a task can have.
+
+        Without a deadline, also for those after which a commitment that another task runs on still lasts.
+        """
+        least, most = self._between[at]
+        ways = planned.front(least, most)
+        if np.isinf(most) and self._last_end[at] > least:
+            ways += planned.front(least, self._last_end[at])
+        return ways
 
     def later(self, own_from_hours: Sequence[float | None]) -> Gathered:
         """The same where the ends of some tasks' commitments count from later hours; None: as before."""
@@ -124,7 +141,7 @@ class Gatherer:
         """A task with its ways at all durations asked for, where ends count from an hour of the pipeline."""
         if (at, hours) not in self._later:
             other = planned.counted_from(hours)
-            ways = other.front(*self._between[at])
+            ways = self._front(at, other)
             ways += [way for duration in planned.asked for way in other.at(duration)]
             self._later[at, hours] = other, ways
         return self._later[at, hours]

@@ -11,6 +11,7 @@ the model). Priced for the ends of the cells, the best choice is a plan; priced 
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -53,8 +54,8 @@ def until_starts_hold(
         gap: relative, within which a plan is called optimal.
         solve: the best choice that keeps `start_by`; None: starts are not cut into cells.
     """
-    gathered, result, robust = plan(gatherer.gather())
-    bound, known = result.bound_usd, [_starts(result)]
+    first, result, robust = plan(gatherer.gather())
+    gathered, bound, known = first, result.bound_usd, [_starts(result)]
     while len(known) <= MOST_ROUNDS and (late := _missed(result)) is not None:
         gathered, result, robust = plan(gatherer.later(late))
         known.append(_starts(result))
@@ -62,25 +63,25 @@ def until_starts_hold(
         return gathered, result, robust
     if result.course is None or _missed(result) is not None:
         gathered, result, robust = plan(gatherer.later([MOST_HOURS] * gathered.pipe.n_tasks))
-    if result.course is None:
-        if bound < result.bound_usd:
-            result = replace(result, bound_usd=bound, status=Status.NO_SOLUTION, message=_NONE_KNOWN)
-        return gathered, result, robust
     bound = min(bound, result.bound_usd)
-    if solve is not None and relative_gap(result.course.cost_usd, bound) > gap:
+    if solve is not None and not _is_near(result, bound, gap):
         starts = [list(own) for own in zip(*filter(None, known), strict=True)]
         gathered, result, bound = _by_cells(gatherer, (gathered, result, bound), starts, solve, gap)
+    if result.course is None:
+        if bound == math.inf:
+            return gathered, replace(result, bound_usd=bound, status=Status.INFEASIBLE), robust
+        return first, replace(result, bound_usd=bound, status=Status.NO_SOLUTION, message=_NONE_KNOWN), robust
     other = replace(result, bound_usd=bound)
     status = Status.OPTIMAL if other.gap <= gap * (1 + 1e-6) + 1e-9 else Status.FEASIBLE
     return gathered, replace(other, status=status), robust
 
 
 def _by_cells(gatherer: Gatherer, known: Best, starts: list[list[float]], solve: Solve, gap: float) -> Best:
-    """The cheaper of a known plan and the best with starts in cells, and a bound on all plans, USD.
+    """The cheaper of what is known and the best plan with starts in cells, and a bound on all plans, USD.
 
     Args:
         gatherer: of the candidates.
-        known: the plan and its bound.
+        known: the plan, if there is any, and its bound.
         starts: of each task in the plans known.
         solve: as above.
         gap: relative, at which the search ends.
@@ -89,8 +90,7 @@ def _by_cells(gatherer: Gatherer, known: Best, starts: list[list[float]], solve:
     for _ in range(MOST_GRIDS):
         plans, bounds = gatherer.by_starts(starts, CELLS)
         best, course = _improved(best, plans, bounds, solve)
-        assert best[1].course is not None
-        if course is None or relative_gap(best[1].course.cost_usd, best[2]) <= gap:
+        if course is None or _is_near(best[1], best[2], gap):
             break
         # the best by prices that are too low: its starts cut the cells where they matter
         starts = [[*own, hours] for own, hours in zip(starts, course.start_hours.tolist(), strict=True)]
@@ -100,8 +100,8 @@ def _by_cells(gatherer: Gatherer, known: Best, starts: list[list[float]], solve:
 def _improved(best: Best, plans: Gathered, bounds: Gathered, solve: Solve) -> tuple[Best, Course | None]:
     """The best plan and bound by one grid of starts, and the choice that the bound is of."""
     gathered, result, bound = best
-    assert result.course is not None
-    cost, question = result.course.cost_usd, _below(plans.pipe, result.course.cost_usd)
+    cost = math.inf if result.course is None else result.course.cost_usd
+    question = _below(plans.pipe, cost)
     found = None if question is None else solve(question)
     if (
         found is not None
@@ -117,6 +117,11 @@ def _improved(best: Best, plans: Gathered, bounds: Gathered, solve: Solve) -> tu
     elif least is not None:
         bound = max(bound, min(least.bound_usd, cost))
     return (gathered, result, bound), None if least is None else least.course
+
+
+def _is_near(result: PipelineResult, bound: float, gap: float) -> bool:
+    """Whether there is a plan, and none costs less by more than a gap."""
+    return result.course is not None and relative_gap(result.course.cost_usd, bound) <= gap
 
 
 def _below(pipe: PipelineInput, usd: float) -> PipelineInput | None:
