@@ -19,7 +19,7 @@ import numpy as np
 
 from planner.inputs.bounds import MOST_HOURS
 from planner.pipelines.priced import SLIP, priced
-from planner.pipelines.question import affordable
+from planner.pipelines.question import TIE_HOURS, affordable
 from planner.pipelines.solve import loose_hours
 from planner.pipelines.way import Offered
 from solvers.problem.solution import Status, relative_gap
@@ -30,21 +30,19 @@ if TYPE_CHECKING:
     from planner.pipelines.gather import Gathered, Gatherer
     from planner.pipelines.question import Course, PipelineInput
     from planner.pipelines.solve import PipelineResult
-    from planner.plan.robust import Robust
 
-    Planned = tuple[Gathered, PipelineResult, Robust | None]
+    Planned = tuple[Gathered, PipelineResult]
     Solve = Callable[[PipelineInput], PipelineResult | None]  # None: no time is left
     Best = tuple[Gathered, PipelineResult, float]  # a plan, and the bound on all, USD
 
 MOST_ROUNDS = 6  # of planning again with later starts
 CELLS = 6  # of a task's starts, beside those of the plans known
 MOST_GRIDS = 4  # of starts, each cut where the bound of the last needs it
-TIE_HOURS = 1e-6
 _NONE_KNOWN = "no plan found on commitments that last, nor without them; none is proven impossible"
 
 
 def until_starts_hold(
-    gatherer: Gatherer, plan: Callable[[Gathered], Planned], gap: float, solve: Solve | None
+    gatherer: Gatherer, plan: Callable[[Gathered], Planned], gap: float, solve: Solve
 ) -> Planned:
     """A plan whose tasks start by the hours for which what they run on is priced, with a bound for all plans.
 
@@ -52,28 +50,28 @@ def until_starts_hold(
         gatherer: of the candidates.
         plan: chooses among candidates.
         gap: relative, within which a plan is called optimal.
-        solve: the best choice that keeps `start_by`; None: starts are not cut into cells.
+        solve: the best choice that keeps `start_by`.
     """
-    first, result, robust = plan(gatherer.gather())
+    first, result = plan(gatherer.gather())
     gathered, bound, known = first, result.bound_usd, [_starts(result)]
     while len(known) <= MOST_ROUNDS and (late := _missed(result)) is not None:
-        gathered, result, robust = plan(gatherer.later(late))
+        gathered, result = plan(gatherer.later(late))
         known.append(_starts(result))
     if len(known) == 1:
-        return gathered, result, robust
+        return gathered, result
     if result.course is None or _missed(result) is not None:
-        gathered, result, robust = plan(gatherer.later([MOST_HOURS] * gathered.pipe.n_tasks))
+        gathered, result = plan(gatherer.later([MOST_HOURS] * gathered.pipe.n_tasks))
     bound = min(bound, result.bound_usd)
-    if solve is not None and not _is_near(result, bound, gap):
+    if not _is_near(result, bound, gap):
         starts = [list(own) for own in zip(*filter(None, known), strict=True)]
         gathered, result, bound = _by_cells(gatherer, (gathered, result, bound), starts, solve, gap)
     if result.course is None:
         if bound == math.inf:
-            return gathered, replace(result, bound_usd=bound, status=Status.INFEASIBLE), robust
-        return first, replace(result, bound_usd=bound, status=Status.NO_SOLUTION, message=_NONE_KNOWN), robust
+            return gathered, replace(result, bound_usd=bound, status=Status.INFEASIBLE)
+        return first, replace(result, bound_usd=bound, status=Status.NO_SOLUTION, message=_NONE_KNOWN)
     other = replace(result, bound_usd=bound)
     status = Status.OPTIMAL if other.gap <= gap * (1 + 1e-6) + 1e-9 else Status.FEASIBLE
-    return gathered, replace(other, status=status), robust
+    return gathered, replace(other, status=status)
 
 
 def _by_cells(gatherer: Gatherer, known: Best, starts: list[list[float]], solve: Solve, gap: float) -> Best:
@@ -124,12 +122,19 @@ def _is_near(result: PipelineResult, bound: float, gap: float) -> bool:
     return result.course is not None and relative_gap(result.course.cost_usd, bound) <= gap
 
 
+def keeping_starts(pipe: PipelineInput) -> PipelineInput:
+    """The question whose choices start by the hours for which they are priced; the same where nothing ends."""
+    by = [key.own_from_hours if isinstance(key, Offered) else None for key in pipe.keys]
+    if all(hours is None for hours in by):
+        return pipe
+    start_by = np.asarray([np.inf if hours is None else hours for hours in by], dtype=np.float64)
+    deadline = pipe.deadline_hours if pipe.timed else loose_hours(pipe)
+    return replace(pipe, deadline_hours=deadline, start_by=start_by)
+
+
 def _below(pipe: PipelineInput, usd: float) -> PipelineInput | None:
     """The question of choices that cost no more than an amount and keep their starts; None where there are none."""
-    deadline = pipe.deadline_hours if pipe.timed else loose_hours(pipe)
-    by = [key.own_from_hours if isinstance(key, Offered) else None for key in pipe.keys]
-    start_by = np.asarray([np.inf if hours is None else hours for hours in by], dtype=np.float64)
-    whole = replace(pipe, deadline_hours=deadline, start_by=start_by)
+    whole = keeping_starts(pipe)
     kept = affordable(whole, usd + SLIP * (usd + pipe.n_tasks))
     if len(np.unique(whole.task[kept])) < pipe.n_tasks:
         return None

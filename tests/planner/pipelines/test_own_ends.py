@@ -65,7 +65,7 @@ def planned(
 
 
 def planned_twice(
-    folder: Path, own: dict[str, Any], ends_hours: float, *, deadline: str = ""
+    folder: Path, own: dict[str, Any], ends_hours: float, *, deadline: str = "", **keys: Any
 ) -> tuple[PipelineAnswer, Any]:
     """A training whose ways the planner sizes, then one on a commitment; the plan, and its verdict."""
     jobs = {
@@ -79,7 +79,7 @@ def planned_twice(
         {"name": "first", "workload": "first.yaml"},
         {"name": "second", "workload": "second.yaml", "reads": [{"task": "first", "size": "20GB"}]},
     ]
-    file = {"version": 1, "kind": "pipeline", "name": "own", "start": NOW.isoformat(), "tasks": tasks}
+    file = {"version": 1, "kind": "pipeline", "name": "own", "start": NOW.isoformat(), "tasks": tasks, **keys}
     if deadline:
         file["deadline"] = deadline
     (folder / "pipeline.yaml").write_text(json.dumps(file), encoding="utf-8")
@@ -140,6 +140,20 @@ def test_without_a_deadline_what_comes_before_may_be_dearer_and_faster(tmp_path:
     assert usd(answer) == pytest.approx(usd(timed), rel=1e-3)
     assert answer.stages[0].way.nodes == 2 and answer.stages[1].way.option_variant == "already_owned"
     assert answer.result.bound_usd <= usd(timed) + 1e-6
+
+
+@pytest.mark.parametrize("deadline", ["", "60h"])
+def test_quotas_and_risk_keep_the_plan_that_starts_in_time(tmp_path: Path, deadline: str) -> None:
+    alone, _ = planned_twice(tmp_path, {}, 26.0, deadline=deadline)
+    quota = {"provider": "aws", "region": "us-east-1", "quota": "L-417A185B", "limit": 64}
+    kept, verdict = planned_twice(tmp_path, {"quota": [quota]}, 26.0, deadline=deadline)
+    assert verdict.faults == () and kept.shared
+    assert usd(kept) == pytest.approx(usd(alone)) and kept.result.status is Status.OPTIMAL
+    risky, verdict = planned_twice(tmp_path, {}, 26.0, deadline=deadline, risk={"level": 0.9})
+    assert verdict.faults == () and risky.robust is not None
+    start = risky.stages[1]
+    assert start.own_from_hours is None or start.own_from_hours >= start.start_hours - 1e-6
+    assert risky.robust.chosen.objective_usd <= risky.robust.plain.objective_usd + 1e-6
 
 
 @pytest.mark.parametrize("deadline", ["", "60h"])
