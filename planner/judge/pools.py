@@ -15,11 +15,11 @@ from catalogs.tariffs import load_tariffs
 from planner.judge import frame
 from planner.judge.bench import Bench, Candidate, ImpossibleError
 from planner.judge.chance import chance_within
+from planner.judge.ends import known_after, pairs_on
 from planner.judge.findings import STATED, Exactly, Findings, IfStated, Moment, Near
 from planner.judge.limits import purchase_faults
 from planner.judge.pipeline import part_of
 from planner.judge.pipeline_quotas import units_of
-from planner.judge.pools_paid import known_after, pairs_on
 from planner.judge.purchases import Buy
 from planner.judge.quote import sure_hours, table_ratio
 from planner.judge.schedule import GB, moved_usd
