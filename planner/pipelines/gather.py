@@ -91,7 +91,9 @@ class Gatherer:
         self._between: list[tuple[float, float]] = []  # least and most hours of each task
         self._first: list[float] = []  # hours before which no task starts
         self._last_end = [0.0] * len(self._tasks)  # hours, of the commitments of the tasks that wait for each
-        self._later: dict[tuple[int, float], tuple[WorkloadTask, list[Offered]]] = {}  # by task and hour
+        self._later: dict[
+            tuple[int, float, bool], tuple[WorkloadTask, list[Offered]]
+        ] = {}  # by task and hour
 
     def gather(self) -> Gathered:
         """Candidates at durations up to the most that each task can have."""
@@ -136,15 +138,20 @@ class Gatherer:
         return self._gathered()
 
     def _counted_from(
-        self, at: int, planned: WorkloadTask, hours: float
+        self, at: int, planned: WorkloadTask, hours: float, *, own_alone: bool = False
     ) -> tuple[WorkloadTask, list[Offered]]:
         """A task with its ways at all durations asked for, where ends count from an hour of the pipeline."""
-        if (at, hours) not in self._later:
-            other = planned.counted_from(hours)
+        if (at, hours, own_alone) not in self._later:
+            other = planned.counted_from(hours, own_alone=own_alone)
             ways = self._front(at, other)
             ways += [way for duration in planned.asked for way in other.at(duration)]
-            self._later[at, hours] = other, ways
-        return self._later[at, hours]
+            self._later[at, hours, own_alone] = other, ways
+        return self._later[at, hours, own_alone]
+
+    def _on_ends(self, at: int, planned: WorkloadTask, hours: float) -> list[Offered]:
+        """A task's ways on commitments that end, priced for a start."""
+        ways = self._counted_from(at, planned, hours, own_alone=True)[1]
+        return [way for way in ways if way.own_from_hours is not None]
 
     def by_starts(self, known: Sequence[Sequence[float]], cells: int) -> tuple[Gathered, Gathered]:
         """Ways on commitments that end, priced for starts on a grid: for plans, and for a bound on all plans.
@@ -168,8 +175,7 @@ class Gatherer:
             grid += [hours - less for hours in known[at] for less in (0.0, _CELL_HOURS)]
             grid = sorted({hours for hours in grid if first <= hours <= last} | {first})
             _, others = self._counted_from(at, planned, MOST_HOURS)
-            each = [[way for way in self._counted_from(at, planned, hours)[1] if way.own_from_hours is not None]
-                    for hours in grid]  # fmt: skip
+            each = [self._on_ends(at, planned, hours) for hours in grid]
             plans.append([*others, *(way for own in each for way in own)])
             later = [
                 replace(way, own_from_hours=end)
