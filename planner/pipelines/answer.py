@@ -188,7 +188,7 @@ def plan_pipeline(
 
     gathered, result = until_starts_hold(
         gatherer, lambda one: _with_time_as_planned(gatherer, one, asking.solve(one), asking), options.gap,
-        asking.within_starts,
+        asking.within_starts, lambda: asking.clock.left_s(asking.share),
     )  # fmt: skip
     result, robust = asking.robust(gathered, result, terms)
     pipe = gathered.pipe

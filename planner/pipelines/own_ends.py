@@ -42,7 +42,11 @@ _NONE_KNOWN = "no plan found on commitments that last, nor without them; none is
 
 
 def until_starts_hold(
-    gatherer: Gatherer, plan: Callable[[Gathered], Planned], gap: float, solve: Solve
+    gatherer: Gatherer,
+    plan: Callable[[Gathered], Planned],
+    gap: float,
+    solve: Solve,
+    left_s: Callable[[], float],
 ) -> Planned:
     """A plan whose tasks start by the hours for which what they run on is priced, with a bound for all plans.
 
@@ -51,6 +55,7 @@ def until_starts_hold(
         plan: chooses among candidates.
         gap: relative, within which a plan is called optimal.
         solve: the best choice that keeps `start_by`.
+        left_s: seconds left; without any, starts are not cut into cells.
     """
     first, result = plan(gatherer.gather())
     gathered, bound, known = first, result.bound_usd, [_starts(result)]
@@ -62,9 +67,9 @@ def until_starts_hold(
     if result.course is None or _missed(result) is not None:
         gathered, result = plan(gatherer.later([MOST_HOURS] * gathered.pipe.n_tasks))
     bound = min(bound, result.bound_usd)
-    if not _is_near(result, bound, gap):
+    if not _is_near(result, bound, gap) and left_s() > 0:
         starts = [list(own) for own in zip(*filter(None, known), strict=True)]
-        gathered, result, bound = _by_cells(gatherer, (gathered, result, bound), starts, solve, gap)
+        gathered, result, bound = _by_cells(gatherer, (gathered, result, bound), starts, solve, left_s, gap)
     if result.course is None:
         if bound == math.inf:
             return gathered, replace(result, bound_usd=bound, status=Status.INFEASIBLE)
@@ -74,21 +79,24 @@ def until_starts_hold(
     return gathered, replace(other, status=status)
 
 
-def _by_cells(gatherer: Gatherer, known: Best, starts: list[list[float]], solve: Solve, gap: float) -> Best:
+def _by_cells(
+    gatherer: Gatherer, known: Best, starts: list[list[float]], solve: Solve, left_s: Callable[[], float], gap: float
+) -> Best:  # fmt: skip
     """The cheaper of what is known and the best plan with starts in cells, and a bound on all plans, USD.
 
     Args:
         gatherer: of the candidates.
         known: the plan, if there is any, and its bound.
         starts: of each task in the plans known.
-        solve: as above.
+        solve: as of `until_starts_hold`.
+        left_s: likewise.
         gap: relative, at which the search ends.
     """
     best = known
     for _ in range(MOST_GRIDS):
         plans, bounds = gatherer.by_starts(starts, CELLS)
         best, course = _improved(best, plans, bounds, solve)
-        if course is None or _is_near(best[1], best[2], gap):
+        if course is None or _is_near(best[1], best[2], gap) or left_s() <= 0:
             break
         # the best by prices that are too low: its starts cut the cells where they matter
         starts = [[*own, hours] for own, hours in zip(starts, course.start_hours.tolist(), strict=True)]
