@@ -298,22 +298,20 @@ def _sure_hours(bench: Bench, candidate: Candidate, length: float) -> float:
 
 def _sized(task: PipelineTask, node: Node) -> dict[str, Any]:
     """A candidate that the file itself sizes: the one with the numbers of the answer."""
-    for sized in task.candidates:
-        hours, nodes = float(sized.hours), sized.nodes
-        same = (sized.provider, sized.region, sized.instance_type, nodes) == tuple(
-            node[name].value for name in ("provider", "region", "instance_type", "nodes")
-        )
-        if same:
-            each = sized.usd_per_hour
-            cost = (
-                Fraction(sized.cost_usd or 0)
-                if each is None
-                else Fraction(each) * nodes * Fraction(repr(hours))
-            )
-            return {
-                "provider": sized.provider, "region": sized.region, "zone": "", "instance_type": sized.instance_type,
-                "purchase_option": sized.purchase_option, "option_variant": "", "nodes": nodes, "in_turn": False,
-                "parts": [], "expected_hours": Near(hours), "cost_usd": Near(cost, 1e-9, 1e-6), "price_as_of": "",
-                "end_hours": Near(node["start_hours"].number() + hours, slack=_HOURS),
-            }  # fmt: skip
-    return {"task": f"a candidate of {task.name}"}
+    names = ("provider", "region", "instance_type", "purchase_option", "nodes")
+    hours = node["expected_hours"].number()
+    alike = [one for one in task.candidates if all(getattr(one, name) == node[name].value for name in names)]
+    if not alike:
+        return {"task": f"a candidate of {task.name}"}
+    sized = min(alike, key=lambda one: abs(float(one.hours) - hours))
+    hours, each = float(sized.hours), sized.usd_per_hour
+    cost = (
+        Fraction(sized.cost_usd or 0)
+        if each is None
+        else Fraction(each) * sized.nodes * Fraction(repr(hours))
+    )
+    return {
+        **{name: getattr(sized, name) for name in names}, "zone": "", "option_variant": "", "in_turn": False,
+        "parts": [], "expected_hours": Near(hours), "cost_usd": Near(cost, 1e-9, 1e-6), "price_as_of": "",
+        "end_hours": Near(node["start_hours"].number() + hours, slack=_HOURS),
+    }  # fmt: skip

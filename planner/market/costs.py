@@ -100,6 +100,11 @@ class CostModel:
         at = int(self._place_of_offer[row])
         return Place(self._tags.storage[at], self._moves.transfers[at], self._tags.disk[at])
 
+    @property
+    def least_usd_per_hour(self) -> Floats:
+        """Least that an instance-hour may cost the job, USD, 0 where it is paid already, shape `(n_offers,)`."""
+        return self._offers.least_usd_per_hour * self._share
+
     def moved_usd(self, rows: Ints) -> Floats:
         """What moving data into and out of the places of offers costs, whatever the size and the hours of the run."""
         return np.asarray(self._moves.usd[self._place_of_offer[rows]], dtype=np.float64)
