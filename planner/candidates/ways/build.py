@@ -31,8 +31,6 @@ from planner.spot.zones import unite_alike
 from solvers.search.pareto import dominated
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from catalogs.tables.table import Bools, Floats, Ints
     from planner.candidates.model import Candidates
     from planner.candidates.ways.judged import Judged
@@ -77,7 +75,9 @@ def add_turns(
     return _appended(candidates, judged, for_good=True)
 
 
-def _ways(candidates: Candidates, at: Ints, wanted: Wanted, partners: tuple[Ints, Ints]) -> list[Judged | None]:
+def _ways(
+    candidates: Candidates, at: Ints, wanted: Wanted, partners: tuple[Ints, Ints]
+) -> list[Judged | None]:
     """Ways to run in turn that begin with the spot candidates `at`; `partners` as of `set_cells`."""
     context, (partner, elsewhere) = candidates.context, partners
     wish = context.asked.workload.spot
