@@ -60,6 +60,15 @@ def of_our_time(moment: _Moment) -> _Moment:
     return moment
 
 
+def parse_month(text: str) -> date:
+    """The first day of a month of our time, written as `2026-10`."""
+    try:
+        month = date.fromisoformat(f"{text.strip()}-01")
+    except ValueError:
+        raise ValueError(f"{text!r} is not a month; write it as 2026-10") from None
+    return of_our_time(month)
+
+
 def _parse_moment(value: object) -> date | datetime:
     if isinstance(value, datetime):
         return value if value.tzinfo is not None else value.replace(tzinfo=UTC)

@@ -209,6 +209,11 @@ def test_a_run_elsewhere_has_all_that_the_plan_counts_but_its_stops(run_cli: Run
     plan = json.loads(run_cli("optimize", str(written), *DAY, "-o", "json").stdout)
     hours = {part["id"]: part["hours"] for part in plan["timeline"]}
     work = sum(hours[part] for part in ("training_steps", "evaluation", "beside_steps"))
+    assert (
+        found["work_hours"] == pytest.approx(work) and work < 0.5 * found["outcome"]["hours"]
+    )  # it waits for spot
+    shown = run_cli(*args).stdout
+    assert re.search(r"HOURS AT WORK .*\nthis plan +([\d.]+)", shown)[1] == f"{work:.2f}"  # type: ignore[index]
     line = plan["lines"][0]
     devices = work * line["nodes"] * line["accelerators_per_node"]
     elsewhere = alternatives_to(line["accelerator"], devices, found["needs"]["device_memory_gib"])
