@@ -93,7 +93,8 @@ def test_prices_of_a_unit_keep_their_digits_and_another_currency_is_no_amount_of
     """A price of 0.0034 was 0.00, and 0 beside large amounts."""
     units = {
         "EffectiveCost": "money", "negotiated_saving": "money", "ListUnitPrice": "unit_price",
-        "cost_per_unit": "unit_price", "saving_per_unit": "unit_price", "saving_per_unit_in_pricing_currency": "quantity",
+        "cost_per_unit": "unit_price", "saving_per_unit": "unit_price",
+        "saving_per_unit_in_pricing_currency": "quantity",
         "effective_cost_in_pricing_currency": "quantity", "savings_ratio": "ratio", "PricingQuantity": "quantity",
     }  # fmt: skip
     assert {name: _unit(name, [0.0034, 1]) for name in units} == units
