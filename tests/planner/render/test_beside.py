@@ -14,13 +14,13 @@ AMOUNT = Column("amount", "Amount", "money")
 @pytest.mark.parametrize(
     ("currency", "texts"),
     [
-        ("USD", ["196,875 USD", "5,412 USD", "-12 USD", "0 USD", "0.30 USD"]),
-        ("KWD", ["196,875 KWD", "5,412 KWD", "-12 KWD", "0 KWD", "0.300 KWD"]),
+        ("USD", ["196,875 USD", "5,412 USD", "-12 USD", "0 USD", "0.50 USD"]),
+        ("KWD", ["196,875 KWD", "5,412 KWD", "-12 KWD", "0 KWD", "0.500 KWD"]),
         ("JPY", ["196,875 JPY", "5,412 JPY", "-12 JPY", "0 JPY", "0 JPY"]),
     ],
 )
 def test_figures_beside_a_large_one_have_no_cents(currency: str, texts: list[str]) -> None:
-    amounts = (196875.2, 5412.34, -12.2, 0.0, 0.3)
+    amounts = (196875.2, 5412.34, -12.2, 0.0, 0.5)
     figures = [Figure(str(amount), "", amount, "money") for amount in amounts]
     assert figure_texts(figures, currency) == texts
 
