@@ -89,14 +89,16 @@ class Speeds:
         return DEGREES[int(np.argmax(made))]
 
     def shape(self, families: int) -> str:
-        """Moments beyond the spread, and how much less likely a tail of 3 degrees is than a normal one."""
+        """Moments in units of the spread, and how much less likely a tail of 3 degrees is than a normal one."""
+        inside = self.weight[np.abs(self.z) <= Z80].sum()
         off = self.z - self.weight @ self.z
         kurtosis = (self.weight @ off**4) / (self.weight @ off**2) ** 2
         own = student_t.ppf(0.9, 3.0) / Z80
         less = self.weight @ (norm.logpdf(self.z) - student_t.logpdf(self.z * own, 3.0) - log(own))
         return (
-            f"{len(self.z)} runs: kurtosis {kurtosis:.1f}, longest {self.z.max():.1f} standard deviations, a tail of 3 "
-            f"degrees less likely by {exp(families * less):.1f} times"
+            f"{len(self.z)} runs of {families} families, in units of the spread: root mean square "
+            f"{np.sqrt(self.weight @ self.z**2):.2f}, {inside:.0%} within the 80 % interval, kurtosis {kurtosis:.1f}, "
+            f"longest {self.z.max():.1f}, a tail of 3 degrees less likely by {exp(families * less):.1f} times"
         )
 
     def left_out(self, families: Sequence[str], level: float) -> str:
@@ -257,6 +259,11 @@ def main() -> None:
     parser.add_argument(
         "--normal", action="store_true", help="draw errors of speed as the quote assumes them instead"
     )
+    parser.add_argument(
+        "--steady-prices",
+        action="store_true",
+        help="prices come out as expected, and no width is quoted for them",
+    )
     parser.add_argument("--level", type=float, default=0.95)
     parser.add_argument("--degrees", type=float, help="also judge bounds with this tail of Student's t")
     given = parser.parse_args()
@@ -270,6 +277,8 @@ def main() -> None:
     if given.normal:
         speeds = speeds.as_assumed()
     prices = price_draws(given.prices, given.level)
+    if given.steady_prices:
+        prices = (np.ones_like(prices[0]), np.ones_like(prices[1]))
     jobs = cases(given.traces, speeds, draw)
     each = -(-given.n // (len(jobs) * SPEEDS))
     made = [replays_of(case, speeds, prices, given.level, each, draw, given.degrees) for case in jobs]

@@ -69,8 +69,8 @@ class Assistant:
     def estimate(
         self,
         workload: str,
-        instance_types: Sequence[str],
-        nodes: int = 1,
+        instance_types: Sequence[str] = (),
+        nodes: int | None = None,
         layout: str | None = None,
         settings: Sequence[str] = (),
         as_of: str | None = None,
@@ -80,8 +80,8 @@ class Assistant:
 
         Args:
             workload: as for `optimize`.
-            instance_types: in the provider's spelling, such as `p4d.24xlarge`.
-            nodes: machines.
+            instance_types: in the provider's spelling, such as `p4d.24xlarge`; default: the plan's.
+            nodes: machines; default: 1, or the plan's.
             layout: parts of the parallel layout to fix, such as `tp=8,pp=2,zero=1`.
             settings: as for `optimize`.
             as_of: as for `optimize`.
@@ -89,7 +89,9 @@ class Assistant:
         """
         with self._one_by_one:
             loaded = self._workload(workload, settings)
-            estimates = find_estimate(loaded, tuple(instance_types), nodes=nodes, layout=layout, as_of=as_of)
+            estimates = find_estimate(
+                loaded, tuple(instance_types) or None, nodes=nodes, layout=layout, as_of=as_of
+            )
             return _text(estimates, form)
 
     def compare(
@@ -111,6 +113,8 @@ class Assistant:
             as_of: as for `optimize`.
             form: as for `optimize`.
         """
+        if bool(instance_types) == (over is not None):
+            raise InputError("give either instance_types or over")
         with self._one_by_one:
             loaded = self._workload(workload, settings)
             return _text(find_comparison(loaded, pick=tuple(instance_types), over=over, as_of=as_of), form)
@@ -124,8 +128,9 @@ class Assistant:
         purchase_option: str | None = None,
         as_of: str | None = None,
         max_results: int = 10,
+        form: Form = "markdown",
     ) -> str:
-        """Look up list and spot prices of machines, cheapest first, with the date and the source of each.
+        """Look up list and spot prices of machines, cheapest first, with the date of each.
 
         Args:
             accelerator: canonical id or glob, such as `h100-*`.
@@ -135,6 +140,7 @@ class Assistant:
             purchase_option: such as `on_demand` or `spot`.
             as_of: prices as known on this day; default: the newest.
             max_results: offers, at most 100.
+            form: `markdown` to read, `json` with the source of each price and its cost per accelerator and hour.
         """
         from catalogs.offers.query import SORT_KEYS, OfferQuery, query_offers
         from catalogs.store.load import load_catalog
@@ -154,7 +160,8 @@ class Assistant:
             raise InputError(f"the catalog has no {field} {text!r}{hint}")
         table = query_result.offers.take(range(min(max_results, query_result.offers.n_rows)))
         title = f"Offers, cheapest first: {table.n_rows} of {query_result.offers.n_rows}"
-        return str(render_answer(offers_answer(table, SORT_KEYS[query.sort], title), "md"))
+        answer = offers_answer(table, SORT_KEYS[query.sort], title)
+        return str(render_answer(answer, "json" if form == "json" else "md"))
 
     def review(self, bill: Sequence[str], month: str | None = None, form: Form = "markdown") -> str:
         """Give the verdict on one month of a cloud bill: spend against last month, budget and forecast, and what to do.

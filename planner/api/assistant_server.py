@@ -10,6 +10,7 @@ from typing import Any
 
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.mcpserver.tools import Tool
 from mcp_types import ToolAnnotations
 
 from planner.api.assistant import Assistant, refuse_network
@@ -29,20 +30,33 @@ def make_server(folder: Path) -> MCPServer:
     Args:
         folder: the only files that are read are below it.
     """
-    server = MCPServer("planner", instructions=_INSTRUCTIONS, version=__version__, log_level="ERROR")
-    for tool in Assistant(folder).tools:
-        server.add_tool(
-            _with_messages(tool),
-            annotations=ToolAnnotations(read_only_hint=True, open_world_hint=False),
-            structured_output=False,
-        )
-    return server
+    hints = ToolAnnotations(read_only_hint=True, open_world_hint=False)
+    tools: list[Tool] = [
+        _ExactTool.from_function(_with_messages(tool), annotations=hints, structured_output=False)
+        for tool in Assistant(folder).tools
+    ]
+    for tool in tools:
+        tool.parameters["additionalProperties"] = False
+    return MCPServer(
+        "planner", instructions=_INSTRUCTIONS, version=__version__, log_level="ERROR", tools=tools
+    )
 
 
 def serve(folder: Path) -> None:
     """Answer on standard input and output until the client goes away; the process then has no network at all."""
     sys.addaudithook(refuse_network)
     make_server(folder).run("stdio")
+
+
+class _ExactTool(Tool):  # type: ignore[misc]  # the SDK is not checked
+    """A tool that refuses arguments it does not have: the SDK drops them, and with a limit the answer is wrong."""
+
+    async def run(self, arguments: dict[str, Any], context: Any, convert_result: bool = False) -> Any:
+        known = self.parameters["properties"]
+        unknown = [name for name in arguments if name not in known]
+        if unknown:
+            raise ToolError(f"{self.name} has no argument {', '.join(unknown)}; it has {', '.join(known)}")
+        return await super().run(arguments, context, convert_result)
 
 
 def _with_messages(tool: Callable[..., str]) -> Callable[..., str]:

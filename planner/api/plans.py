@@ -196,6 +196,8 @@ def estimate(
             raise InputError("provider: says whose instance type is meant: give instance_type, too")
         return estimate_planned(loaded, counts, pin, options=options, catalog_dir=path_of(catalog_dir))
     types = (instance_type,) if isinstance(instance_type, str) else tuple(instance_type)
+    if not types:
+        raise InputError("instance_type: names no machine; None takes the plan's")
     return estimate_workload(
         loaded, types, counts or (1,), pin, provider, calibrated=calibrated, options=options,
         catalog_dir=path_of(catalog_dir),

@@ -96,6 +96,11 @@ def _change(item: Excess, asked: Asked) -> Change:
         case "required_throughput":  # work, not the deadline or the speed
             unit = asked.job.unit
             done = _percent(math.floor(used / limit * 1000 + 1e-6) / 1000)
+            runs = 1 if asked.workload.fleet is None else asked.workload.fleet.runs
+            if runs > 1 and id == "deadline":
+                return Change(
+                    id, f"{runs:,} runs in time", f"{math.floor(used / limit * runs + 1e-6):,} ({done})"
+                )
             return Change(id, f"{limit:,.0f} {unit} in time", f"{used:,.0f} ({done})")
         case "budget_usd":
             enough = math.ceil(used * 100 - 1e-6) / 100

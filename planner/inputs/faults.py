@@ -160,9 +160,7 @@ def near(word: str, known: Iterable[str], *, cutoff: float = 0.6) -> str:
         cutoff: least likeness, as of `difflib`.
     """
     known = tuple(known)
-    company, _, rest = word.lower().partition("/")
-    if company in (called := _companies()):
-        word = f"{called[company]}/{rest}" if rest else called[company]
+    word = by_provider(word) or word
     likely = alike(word, known, cutoff=cutoff)
     if likely:
         return likely
@@ -193,10 +191,17 @@ def need_columns(file: object, header: Sequence[str] | None, needed: Sequence[st
         others = [name for name in header if name and name not in needed]
         close = {name: near(name, others) for name in missing}
         names = [
-            f"'{name}'" + (f" (did you mean '{close[name]}'?)" if close[name] else "") for name in missing
+            f"'{name}'" + (f" (did you mean {close[name]!r}?)" if close[name] else "") for name in missing
         ]
         lacks = "there is no column" if len(missing) == 1 else "there are no columns"
         raise InputError(f"{file}:1: {lacks} {', '.join(names)}; needed: {', '.join(needed)}")
+
+
+def by_provider(word: str) -> str:
+    """A provider or place that is called by its company's name (`oci/us-ashburn-1` for `oracle/...`), else ""."""
+    company, slash, rest = word.lower().partition("/")
+    provider = _companies().get(company, "")
+    return provider and provider + slash + rest
 
 
 @cache
@@ -244,4 +249,4 @@ def named_twice(kind: str, names: Sequence[str]) -> Iterator[Fault]:
     """A fault for each of a list's entries that has the name of an earlier one; `kind` is the list's key."""
     for at, name in enumerate(names):
         if name in names[:at]:
-            yield Fault((kind, at, "name"), f"two {kind} are called '{name}'")
+            yield Fault((kind, at, "name"), f"two {kind} are called {name!r}")

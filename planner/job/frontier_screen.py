@@ -50,7 +50,7 @@ def frontier_screen(frontier: Frontier, shown: Sequence[Point]) -> Screen:
             asked, rows, None, (), f"None of {frontier.candidates:,} candidates is left.", ("optimize FILE",)
         )
     fair = min(frontier.points, key=lambda point: float(point.best.cost_usd) * point.deadline_hours)
-    ends = {"cheapest": _cheapest(frontier.points), "soonest": frontier.points[0]}
+    ends = {"cheapest": _cheapest(frontier.points), "soonest": _soonest(frontier.points)}
     rows = [_row(name, frontier, point, also_fair=point is fair) for name, point in ends.items()]
     if not any(point is fair for point in ends.values()):
         rows.insert(1, _row("fair", frontier, fair))
@@ -81,10 +81,17 @@ def fitting(points: Sequence[Point]) -> Sequence[Point]:
 
 
 def _distinct(points: Sequence[Point]) -> list[Point]:
-    """Without points that are the same machines, bought the same way, a hair later and cheaper elsewhere.
+    """Without points that are next to the same as another; the ends and deadlines that were asked for stay.
 
-    Nor those that print the plan and cost of an earlier deadline. The ends and deadlines that were asked for stay.
+    Left out are those whose deadline prints like that of a cheaper one, the same machines bought the same way a hair
+    later and cheaper elsewhere, and what prints the plan and cost of an earlier deadline.
     """
+    later = [_minutes(point.deadline_hours) for point in points[1:]]
+    points = [
+        point
+        for at, point in enumerate(points)
+        if at == len(later) or point.wished or later[at] != _minutes(point.deadline_hours)
+    ]
     kept: list[Point] = []
     for at, point in enumerate(points):
         if kept and not point.wished and _prints_alike(point, kept[-1]):
@@ -101,13 +108,19 @@ def _soonest_asks(points: Sequence[Point]) -> str:
     """What the soonest point assumes, where it asks for many times more than the cheapest."""
     if not points:
         return ""
-    return assumed_at_once("soonest", points[0].best, points[-1].best.accelerators)
+    return assumed_at_once("soonest", _soonest(points).best, points[-1].best.accelerators)
 
 
 def _cheapest(points: Sequence[Point]) -> Point:
     """The earliest of the points that cost no more than the last in the digits that are known."""
     least = known_usd(points[-1].best.cost_usd)
     return next(point for point in points if known_usd(point.best.cost_usd) == least)
+
+
+def _soonest(points: Sequence[Point]) -> Point:
+    """The cheapest of the points whose deadline prints like the first: they differ by seconds."""
+    first = _minutes(points[0].deadline_hours)
+    return [point for point in points if _minutes(point.deadline_hours) == first][-1]
 
 
 def _prints_alike(one: Point, other: Point) -> bool:
@@ -172,8 +185,7 @@ def _limits(frontier: Frontier) -> list[Row]:
     kept = [point for point in frontier.points if kept_limits(point) == "kept"]
     text = f"{len(kept):,} of {len(frontier.points):,} points keep deadline and budget"
     if kept:
-        soonest = min(kept, key=lambda point: point.deadline_hours)
-        text += f"; the soonest costs {known_usd(soonest.best.cost_usd)}"
+        text += f"; the soonest costs {known_usd(_soonest(kept).best.cost_usd)}"
     return [("kept", "your limits", len(kept), "count", text)]
 
 

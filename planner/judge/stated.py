@@ -26,6 +26,8 @@ POOLS = {
     "colocated.*": _SEARCH,
     "same_ways": _SEARCH,
     "same_ways.*": _SEARCH,
+    "divided": _SEARCH,
+    "divided.*": _SEARCH,
     "one_chip": _SEARCH,
     "one_chip.*": _SEARCH,
     "reason": _WORDS,

@@ -6,7 +6,7 @@ from functools import cache
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from planner.inputs.faults import Fault, alike, near
+from planner.inputs.faults import Fault, alike, by_provider, near
 from planner.market.name_check import some_names
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def location_fault(
     provider, _, region = location.partition("/")
     if not region or provider not in providers:
         text = f"{location!r} is not a place: write provider/region, or onprem"
-        return Fault(path, text, near(location, [*places] or known_places()))
+        return Fault(path, text, near(location, [*places] or known_places()) or by_provider(location))
     meant = misspelt_region(location)
     return Fault(path, f"no region called {location!r} in the catalog", meant) if meant else None
 

@@ -124,7 +124,7 @@ def doubts(
         return ()
     words = []
     if thin > 0.2:
-        words.append("few runs were measured on this accelerator family")
+        words.append("few runs of this kind of model were measured on this accelerator family")
     if work.inferred[0] > 0:
         words.append("the network's operators are inferred from its FLOPs")
     if work.unsure[0] > 0:

@@ -146,6 +146,7 @@ class PoolsQuestion:
             deadline_hours=self.deadline, horizon_hours=self.horizon, budget_usd=limit, pairs=compared, reason=reason,
             bound_usd=min(Decimal(repr(bound)), best["cost_usd"]) if best else Decimal(0),
             colocated=colocated(found, same_ways=False),
+            divided=None if self.given.colocated else colocated(build(self.base), same_ways=False),
             same_ways=None if by_deadline else colocated(found, same_ways=True),
             one_chip=self._one_chip(best), sources=sources_of(self.base.market.catalog),
             beside_steps_ratio=self.base.asked.assumptions.beside_by_default, **(best or self._nothing()),

@@ -89,6 +89,7 @@ class Pools(Presentable):
         bound_usd: no pair compared costs less.
         pairs: how many were compared.
         colocated: best single cluster of all ways to buy; `same_ways`: on demand or spot, where the pools are so.
+        divided: best single cluster that is divided between both, where the workload says `placement: disaggregated`.
         one_chip: best pair whose pools have the same type of accelerator, the pair itself where it has.
         beside_steps_ratio: what hours have beside the steps by default, over these; 0 where the workload says it.
     """
@@ -122,6 +123,7 @@ class Pools(Presentable):
     pairs: int
     colocated: Colocated | None
     same_ways: Colocated | None
+    divided: Colocated | None
     one_chip: OneChip | None
     reason: str
     sources: tuple[CatalogSource, ...]

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from planner.pipelines.pools_screen import as_known, pools_screen
+from planner.pipelines.pools_screen import DIVIDED, as_known, cheapest_alone, pools_screen
 from planner.plan.words import enable_first
 from planner.render.model import Answer, Column, Section, Unit, Value, facts, table_section, versioned
 from planner.render.numbers import hours, number, percent, usd
@@ -48,8 +48,9 @@ def pools_report(pools: Pools, *, details: Collection[str] = ()) -> Answer:
         "pools": [_values(pool) for pool in pools.pools], **{name: getattr(pools, name) for name in _PAIR},
         "gap_ratio": _gap(pools), **dict(zip(("cost_p10_usd", "cost_p90_usd"), between, strict=True)),
         "colocated": None if pools.colocated is None else vars(pools.colocated),
-        "same_ways": None if pools.same_ways is None else vars(pools.same_ways),
-        "one_chip": None if pools.one_chip is None else vars(pools.one_chip),
+        **{name: None if one is None else vars(one) for name, one in (
+            ("same_ways", pools.same_ways), ("divided", pools.divided), ("one_chip", pools.one_chip),
+        )},
     }  # fmt: skip
     rows = [{name: value for name, value in _flat(pool).items() if name in _COLUMNS} for pool in pools.pools]
     title = f"{pools.workload}: {pools.reason}"
@@ -125,6 +126,7 @@ def _colocated(pools: Pools) -> tuple[Section, ...]:
     for key, label, one in (
         ("colocated", "one colocated cluster, any purchase option", pools.colocated),
         ("same_ways", "one colocated cluster, on-demand or spot", pools.same_ways),
+        ("divided", DIVIDED, pools.divided),
     ):
         if one is not None:
             rows.append((key, label, one.cost_usd, "usd", _said(pools, one)))
@@ -151,11 +153,12 @@ def _against(pools: Pools, cost_usd: Decimal) -> str:
 
 
 def _beside(pools: Pools) -> str:
-    """Of a headline: that one colocated cluster costs less, where it does."""
-    one = pools.colocated or pools.same_ways
-    if one is None or one.cost_usd >= pools.cost_usd:
+    """Of a headline: that a single cluster costs less, where it does."""
+    single = cheapest_alone(pools)
+    if single is None or single[1].cost_usd >= pools.cost_usd:
         return ""
-    return f"; one colocated cluster is cheaper: {as_known(one.cost_usd, pools)}, {hours(one.hours)} h"
+    name, one = single
+    return f"; {name} is cheaper: {as_known(one.cost_usd, pools)}, {hours(one.hours)} h"
 
 
 def _claim(pools: Pools) -> str:

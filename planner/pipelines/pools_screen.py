@@ -20,6 +20,7 @@ NEXT = (
     "pools FILE -o json --out pools.json", "verify pools.json --workload FILE", "export pools.json --to skypilot",
 )  # fmt: skip
 _NONE = ("optimize FILE", "validate FILE")
+DIVIDED = "one cluster divided between training and generation"
 _WHOLE_FROM = 100  # US dollars
 
 
@@ -126,12 +127,20 @@ def _step(pools: Pools) -> Row:
     return ("step_s", "step", pools.step_s, "seconds", f"{text}; {beside}" if beside else text)
 
 
+def cheapest_alone(pools: Pools) -> tuple[str, Colocated] | None:
+    """The cheapest single cluster, after what it is called."""
+    named = (("one colocated cluster", pools.colocated or pools.same_ways), (DIVIDED, pools.divided))
+    singles = [(name, one) for name, one in named if one is not None]
+    return min(singles, key=lambda single: single[1].cost_usd, default=None)
+
+
 def _instead(pools: Pools) -> list[Row]:
-    """One cluster that trains and generates by turns."""
-    one = pools.colocated or pools.same_ways
-    if one is None:
+    """The cheapest single cluster: by turns, or divided between both."""
+    single = cheapest_alone(pools)
+    if single is None:
         return []
-    text = f"one colocated cluster: {_alone(pools, one)}"
+    name, one = single
+    text = f"{name}: {_alone(pools, one)}"
     if pools.pools:
         text += ", cheaper" if one.cost_usd < pools.cost_usd else ", more expensive"
     return [("instead", "instead", one.cost_usd, "usd", text)]

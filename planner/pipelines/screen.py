@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 NEXT = ("pipeline FILE -o json --out answer.json", "verify answer.json --workload FILE")
 _MOST_TASKS = 10
 _WHOLE_FROM = 100  # US dollars
+_SOONER_RATIO = 0.9  # expected ends from here on are not told apart from the planned one
 
 
 def pipeline_screen(answer: PipelineAnswer, of: str, why: str, helps: Sequence[str]) -> Screen:
@@ -97,6 +99,17 @@ def _plan(answer: PipelineAnswer, label: str) -> Row:
     return ("plan", label, text, "text", f"{text}; {edges}" if answer.transfers else text)
 
 
+def expected_end_hours(answer: PipelineAnswer) -> float:
+    """When the last task ends, if each takes its expected hours and starts when what it waits for has ended."""
+    ends: dict[str, float] = {}
+    for stage in answer.stages:
+        task = stage.way.task
+        ready = [ends[move.source] + move.hours for move in answer.transfers if move.target == task]
+        ready += [ends[name] for name in stage.waits_for]
+        ends[task] = max(ready, default=0.0) + stage.way.expected_hours
+    return max(ends.values(), default=math.nan)
+
+
 def _half_usd(answer: PipelineAnswer) -> float:
     between = answer.between_usd
     return 0.0 if between is None else float(between[1] - between[0]) / 2.0
@@ -158,6 +171,9 @@ def _done(answer: PipelineAnswer) -> Row:
         f"{by}{moment_known(end, 0.0, answer.start.year)}, {numbers.hours(answer.end_hours)} h from the start"
     ]
     if answer.confidence is not None:
+        expected = expected_end_hours(answer)
+        if expected < _SOONER_RATIO * answer.end_hours:
+            parts.append(f"about {expected:,.{int(expected < 10)}f} h if each takes its expected time")
         parts.append(f"each task ends as planned with {numbers.percent(answer.confidence, 0)} or more")
     return ("end", "done", end, "text", "; ".join(parts))
 

@@ -96,7 +96,7 @@ def sized_from_csv(file: Path, text: str) -> SizedTable:
     for name in header:
         if name not in known:
             hint = f" (did you mean '{close}'?)" if (close := near(name, known)) else ""
-            raise InputError(f"{file}:1: unknown column '{name}'{hint}; known: {', '.join(known)}")
+            raise InputError(f"{file}:1: unknown column {name!r}{hint}; known: {', '.join(known)}")
     need_columns(file, header, _NEEDED)
     rows = [row for row in reader if row]
     uneven = next((at for at, row in enumerate(rows) if len(row) != len(header)), None)
@@ -133,7 +133,7 @@ def _numbers(file: Path, name: str, cells: list[str] | None, count: int) -> Floa
     except ValueError:
         at = next(at for at, cell in enumerate(cells) if cell and not _is_number(cell))
         raise InputError(
-            f"{file}:{at + 2}: {name}: is not a number: '{cells[at][:40]}'{comma_hint(cells[at])}"
+            f"{file}:{at + 2}: {name}: is not a number: {cells[at][:40]!r}{comma_hint(cells[at])}"
         ) from None
 
 

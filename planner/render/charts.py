@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 
+from planner.render.beside import amount_texts
 from planner.render.charts_over_time import columns_over_time, draw_fan, draw_lines, draw_stack, legend
 from planner.render.charts_ranges import draw_dots, draw_spans, draw_steps
 from planner.render.model import Chart
@@ -36,7 +37,6 @@ _MAX_BARS = 30
 _ROW_PX, _BAR_PX, _GAP_PX = 30.0, 16.0, 10.0
 _EDGE_PX = 10  # beside a picture that is on its own
 _DUST = 1e-9  # of the largest step: what sums of floats leave of nothing
-_LEAST_WHOLE = 0.5  # of an amount: less would read as nothing without its cents
 _MINUS = "\N{MINUS SIGN}"
 _MAX_COLUMNS = 9  # more steps of a bridge are drawn as rows
 
@@ -87,7 +87,7 @@ def _bars(chart: Chart, currency: str, width: float) -> Drawn:
     parts, top = legend(_boxes(names), width) if len(series) > 1 else ([], 4.0)
     beside = width >= 500
     room = min(width * 0.36, max(text_px(tidy(label)) for label in chart.labels) + 8) if beside else 0.0
-    texts = _texts(chart.unit, currency, drawn)
+    texts = amount_texts(chart.unit, currency, drawn)
     value_px = max(map(text_px, texts.values())) + 10
     left = value_px if min(drawn) < 0 else 0.0
     marks = (min(0.0, *drawn), max(0.0, *drawn))
@@ -247,20 +247,6 @@ def _bridge_rows(steps: list[_Step], start: float, width: float) -> Drawn:
     return top, parts
 
 
-def _beside(value: float, unit: str, currency: str, cents_shown: bool) -> str:
-    """A value among others: without cents where the largest has none, unless nothing would be left of it."""
-    text = show(value, unit, currency)
-    if cents_shown or "." not in text or 0.0 < abs(value) < _LEAST_WHOLE:
-        return text
-    return show(float(round(value)), unit, currency).replace(".00", "")
-
-
-def _texts(unit: str, currency: str, values: Sequence[float]) -> dict[float, str]:
-    """What stands beside the bars of a chart, by value."""
-    cents_shown = unit != "money" or "." in show(max(values, key=abs), unit, currency)
-    return {value: _beside(value, unit, currency, cents_shown) for value in values}
-
-
 def _levels(chart: Chart, currency: str, width: float) -> Drawn:
     """Levels of a funnel, or parts of a whole: a bar each with its value and its share, as long as the share."""
     values = _values(chart, 0)
@@ -272,7 +258,7 @@ def _levels(chart: Chart, currency: str, width: float) -> Drawn:
     whole = chart.shared_whole if parts else first
     scale = Scale(0.0, whole if parts and whole > 0 else max(0.0, *heights), 0.0, width)
     drawn, top = [], 4.0
-    texts = _texts(chart.unit, currency, heights)
+    texts = amount_texts(chart.unit, currency, heights)
     for index, (label, value) in enumerate(zip(chart.labels, values, strict=True)):
         text = "unknown" if value is None else texts[value]
         has_share = value is not None and whole > 0 and math.isfinite(whole) and (parts or index)

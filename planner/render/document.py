@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from planner.records import record
+from planner.render.beside import amount_texts, figure_texts
 from planner.render.currency import currency_words
 from planner.render.model import Answer, Chart, Column, Figure, Section, Table
 from planner.render.units import (
@@ -14,11 +15,9 @@ from planner.render.units import (
     column_label,
     column_places,
     compact,
-    figure_text,
     is_numeric,
     number_of,
     placed,
-    show,
     tidy,
     unit_words,
 )
@@ -148,17 +147,14 @@ def section_blocks(section: Section, currency: str) -> list[Block]:
 
 
 def _figures(figures: Sequence[Figure], title: str, currency: str, detail: bool) -> Block:
+    texts = figure_texts(figures, currency)
     if any(figure.words for figure in figures):
         return Facts(
-            title, tuple((tidy(figure.label), figure_text(figure, currency)) for figure in figures), detail
+            title, tuple(zip((tidy(figure.label) for figure in figures), texts, strict=True)), detail
         )
     rows = [
-        (
-            tidy(figure.label),
-            figure_text(figure, currency),
-            status_words(figure.status, figure.reason) or tidy(figure.note),
-        )
-        for figure in figures
+        (tidy(figure.label), text, status_words(figure.status, figure.reason) or tidy(figure.note))
+        for figure, text in zip(figures, texts, strict=True)
     ]
     notes = ["", *(note for _, _, note in rows)]
     rows = [
@@ -190,10 +186,11 @@ def _table(table: Table, section_title: str, currency: str, detail: bool) -> Blo
     if not table.rows:
         return Notes(title, ("no rows", *notes), detail=detail)
     header = [_header(column, currency) for column in table.columns]
-    rows = cells(table, currency, table.shown)
-    more = len(table.rows) - len(rows)
+    first = table.rows[: table.shown]
+    more = len(table.rows) - len(first)
     if more and table.total:
-        rows = [*rows[:-1], *cells(_last_row(table), currency)]
+        first = (*first[:-1], table.rows[-1])
+    rows = cells(replace(table, rows=first), currency)
     align = "".join("r" if is_numeric(column.unit) else "l" for column in table.columns)
     names, body, sides = without_empty(header, rows, align)
     if more:
@@ -208,10 +205,6 @@ def _table(table: Table, section_title: str, currency: str, detail: bool) -> Blo
         detail,
         table.total,
     )
-
-
-def _last_row(table: Table) -> Table:
-    return Table(table.key, table.title, table.columns, table.rows[-1:])
 
 
 def undrawn_figures(section: Section) -> list[Figure]:
@@ -258,8 +251,10 @@ def _chart(chart: Chart, title: str, currency: str, detail: bool) -> list[Block]
     whole = max(drawn, default=0.0) if chart.kind == "funnel" else chart.shared_whole
     if whole > 0 and (chart.kind == "parts" or (chart.kind == "funnel" and min(drawn) >= 0)):
         rows = tuple(
-            (tidy(label), _amount(value, chart, currency), (value or 0.0) / whole)
-            for label, value in zip(chart.labels, values[0], strict=True)
+            (tidy(label), text, (value or 0.0) / whole)
+            for label, value, text in zip(
+                chart.labels, values[0], _amounts(values[0], chart, currency), strict=True
+            )
         )
         return [Bars(title, rows, captions, detail)]
     names = [tidy(name) or "value" for name, _ in chart.series]
@@ -267,12 +262,14 @@ def _chart(chart: Chart, title: str, currency: str, detail: bool) -> list[Block]
     return [Grid(title, ("", *names), chart_cells(chart, currency), "l" + "r" * len(names), captions, detail)]
 
 
-def _amount(value: float | None, chart: Chart, currency: str) -> str:
-    if value is None:
-        return "unknown"
+def _amounts(values: Sequence[float | None], chart: Chart, currency: str) -> list[str]:
+    known = [value for value in values if value is not None]
     if chart.kind == "parts":
-        return show(value, chart.unit, currency)
-    return f"{compact(value, chart.unit)} {unit_words(chart.unit, currency)}".strip()
+        texts = amount_texts(chart.unit, currency, known)
+    else:
+        behind = unit_words(chart.unit, currency)
+        texts = {value: f"{compact(value, chart.unit)} {behind}".strip() for value in known}
+    return ["unknown" if value is None else texts[value] for value in values]
 
 
 def chart_cells(chart: Chart, currency: str) -> tuple[tuple[str, ...], ...]:

@@ -11,6 +11,7 @@ from dataclasses import replace
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
+from planner.render.beside import figure_texts
 from planner.render.charts import NARROW_PX, PANEL_PX, WIDE_PX, draw
 from planner.render.currency import NOT_STATED, UNKNOWN_CURRENCY
 from planner.render.document import made_by, note_lines, status_words, told_once, undrawn_figures
@@ -155,7 +156,7 @@ def _section(
     figures = [
         replace(shown, reason="") if shown.status == "flagged" and shown.reason == section.reason else shown
         for shown in _read_figures(section, withheld)  # the section says why once
-    ]
+    ][: max(rows, 4)]
     return {
         "id": f"s{number}",
         "title": cut(section.title),
@@ -165,8 +166,8 @@ def _section(
         "folded": _is_folded(section),
         "sentences": [cut(sentence) for sentence in section.sentences[: max(rows, 4)]],
         "figures": [
-            _figure(figure, f"s{number}f{index}", currency, cut)
-            for index, figure in enumerate(figures[: max(rows, 4)])
+            _figure(figure, text, f"s{number}f{index}", currency, cut)
+            for index, (figure, text) in enumerate(zip(figures, figure_texts(figures, currency), strict=True))
         ],
         "spelled": any(len(figure.words) > _TILE_WIDTH for figure in section.figures),
         "held": [(cut("; ".join(labels)), cut(reason)) for reason, labels in withheld.items()],
@@ -205,10 +206,12 @@ def _money_words(answer: Answer) -> str:
     return f"with {NOT_STATED}" if answer.currency == UNKNOWN_CURRENCY else f"in {answer.currency}"
 
 
-def _figure(figure: Figure, identity: str, currency: str, cut: Callable[[object], str]) -> dict[str, Any]:
+def _figure(
+    figure: Figure, text: str, identity: str, currency: str, cut: Callable[[object], str]
+) -> dict[str, Any]:
     return {
         "label": cut(figure.label),
-        "text": _minus(cut(figure_text(figure, currency))),
+        "text": _minus(cut(text)),
         "status": figure.status,
         "warning": cut(
             figure.reason if figure.status == "withheld" else status_words(figure.status, figure.reason)

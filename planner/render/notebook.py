@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from planner.records import record
+from planner.render.beside import figure_texts
 from planner.render.charts import WIDE_PX, draw
 from planner.render.document import Document, note_lines, section_blocks, status_words, undrawn_figures
 from planner.render.model import Answer, Chart, Section, Table
 from planner.render.svg import INK, MUTED, escaped, tag
 from planner.render.table import render_document
-from planner.render.units import cells, column_label, figure_text, is_numeric, placed, tidy
+from planner.render.units import cells, column_label, is_numeric, placed, tidy
 
 MAX_ROWS = 30
 
@@ -27,12 +28,8 @@ class Shown:
         parts += [tag("p", {}, escaped(text)) for text in section.sentences]
         if figures := undrawn_figures(section):
             rows = [
-                [
-                    tidy(figure.label),
-                    figure_text(figure, self.currency),
-                    status_words(figure.status, figure.reason),
-                ]
-                for figure in figures
+                [tidy(figure.label), text, status_words(figure.status, figure.reason)]
+                for figure, text in zip(figures, figure_texts(figures, self.currency), strict=True)
             ]
             parts.append(_grid(["figure", "value", ""], rows, [False, True, False]))
         parts += [_picture(chart, self.currency) for chart in section.charts]

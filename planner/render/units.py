@@ -381,11 +381,10 @@ def cells(table: Table, currency: str, limit: int | None = None) -> list[list[st
     """The rows as texts, without units; at most `limit` rows; a short row is filled, a long one is cut."""
     count = len(table.columns)
     rows = [[*row[:count], *[None] * (count - len(row))] for row in table.rows[:limit]]
+    amounts = [row[at] for row in rows for at, column in enumerate(table.columns) if column.unit == "money"]
     places = [
-        column_places([row[index] for row in rows], column.unit, currency)
-        if column.digits is None
-        else column.digits
-        for index, column in enumerate(table.columns)
+        column_places(amounts, column.unit, currency) if column.digits is None else column.digits
+        for column in table.columns
     ]
     return [
         [

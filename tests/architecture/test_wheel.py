@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+import tarfile
 import zipfile
 from pathlib import Path
 
@@ -63,3 +64,15 @@ def test_no_single_file_is_huge(wheel: zipfile.ZipFile) -> None:
     limit = 5 * 2**20
     assert [info.filename for info in wheel.infolist() if info.file_size > limit] == []
     assert Path(str(wheel.filename)).stat().st_size < limit
+
+
+@pytest.mark.skipif(not (ROOT / ".git").exists(), reason="an unpacked archive does not say what is tracked")
+def test_the_source_archive_holds_what_is_tracked(tmp_path: Path) -> None:
+    """Its tests read the notebooks, the container file, the templates and the lock file."""
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "sdist", "-d", str(tmp_path)]
+    subprocess.run(command, cwd=ROOT, capture_output=True, check=True)
+    tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True)
+    (path,) = tmp_path.glob("*.tar.gz")
+    with tarfile.open(path) as archive:
+        shipped = {name.partition("/")[2] for name in archive.getnames()}
+    assert {name for name in tracked.stdout.splitlines() if (ROOT / name).exists()} - shipped == set()

@@ -62,6 +62,9 @@ def test_an_assistant_asks_over_stdio(folder: Path, run_cli: Run) -> None:
     assert "| " in said["compare"]["text"] and "lambda" in said["price"]["text"]
     outside = said["outside"]
     assert outside["error"] and "is outside" in outside["text"] and "root:" not in outside["text"]
+    unknown = said["unknown"]  # a limit that was dropped would make a wrong answer
+    assert unknown["error"] and "has no argument deadline; it has workload, settings" in unknown["text"]
+    assert said["closed"] == [False] * 5
     assert content_of(folder) == before
 
 
@@ -79,6 +82,7 @@ async def main():
         tools = (await client.list_tools()).tools
         said = {"tools": [tool.name for tool in tools],
                 "read_only": [tool.annotations.read_only_hint for tool in tools],
+                "closed": [tool.input_schema["additionalProperties"] for tool in tools],
                 "described": [tool.description for tool in tools]}
         for name, tool, given in (
             ("optimize", "optimize", {"workload": text, "as_of": "2026-11-20", "form": "json"}),
@@ -86,6 +90,7 @@ async def main():
             ("compare", "compare", {"workload": "small.yaml", "over": "type", "as_of": "2026-11-20"}),
             ("price", "price", {"accelerator": "h100-*", "provider": "lambda", "max_results": 3}),
             ("outside", "optimize", {"workload": "/etc/passwd"}),
+            ("unknown", "optimize", {"workload": text, "deadline": "1h"}),
         ):
             result = await client.call_tool(tool, given)
             said[name] = {"error": result.is_error, "text": result.content[0].text}
@@ -130,6 +135,26 @@ def test_answers_and_questions_have_limits(folder: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr("planner.api.assistant.MOST_CHARACTERS", 100)
     with pytest.raises(InputError, match="ask for less"):
         desk.optimize("small.yaml", as_of=DAY)
+
+
+def test_questions_without_machines(folder: Path) -> None:
+    desk = Assistant(folder)
+    plan = json.loads(desk.optimize("small.yaml", as_of=DAY, form="json"))
+    answer = json.loads(desk.estimate("small.yaml", as_of=DAY, form="json"))
+    (estimate,) = answer["estimates"]
+    assert estimate["instance_type"] == plan["lines"][0]["instance_type"]
+    both: list[Callable[[], str]] = [
+        lambda: desk.compare("small.yaml"),
+        lambda: desk.compare("small.yaml", ("gpu_1x_a10",), "type"),
+    ]
+    for ask in both:
+        with pytest.raises(InputError, match="either instance_types or over"):
+            ask()
+
+
+def test_prices_as_json_name_their_source(folder: Path) -> None:
+    offers = json.loads(Assistant(folder).price(provider="lambda", max_results=2, form="json"))["offers"]
+    assert len(offers) == 2 and all(offer["source"] and offer["as_of"] for offer in offers)
 
 
 def test_the_process_has_no_network() -> None:

@@ -12,6 +12,7 @@ from planner.errors import InputError
 from planner.finops.counted_twice import twice_by_month
 from planner.finops.forecast.daily import DailyCost, load_daily
 from planner.finops.forecast.plans import PlannedCost, as_known
+from planner.finops.forecast.silent import silent_words
 from planner.finops.read.tag_keys import TagKeys, tag_keys
 from planner.records import record
 from planner.render.currency import UNKNOWN_CURRENCY
@@ -74,8 +75,7 @@ def read_costs(
         raise InputError("give costs either with --focus (a bill) or with --daily (a CSV file)")
     if daily is not None:
         _refuse_of_bills(mapping, rates, endings=endings)
-        scopes = load_daily(daily, until_last_day=True)
-        return Costs(dict.fromkeys(dimensions, scopes), currency or UNKNOWN_CURRENCY)
+        return _costs_of_file(daily, dimensions, currency or UNKNOWN_CURRENCY)
     from planner.finops.account_days import account_gaps
     from planner.finops.forecast.bill import daily_of_bill
     from planner.finops.forecast.endings import ending_commitments
@@ -90,6 +90,7 @@ def read_costs(
             f"warning: {words}"
             for words in (
                 *lost_providers(bill),
+                *_silent_in(found, bill.currency),
                 account_gaps(bill),
                 fees_to_come(bill, _last_day(found)),
                 *_unclear_in(bill, cost),
@@ -104,6 +105,12 @@ def read_costs(
         return Costs(found, bill.currency, warnings, ending, twice_by_month(bill.findings))
 
 
+def _costs_of_file(path: Path, dimensions: Sequence[str], currency: str) -> Costs:
+    scopes = load_daily(path, until_last_day=True)
+    silent = tuple(f"warning: {words}" for words in silent_words(scopes, currency))
+    return Costs(dict.fromkeys(dimensions, scopes), currency, silent)
+
+
 def _refuse_of_bills(mapping: Mapping[str, str] | None, rates: Rates | None, *, endings: bool) -> None:
     """Options that daily costs cannot have."""
     if mapping:
@@ -112,6 +119,14 @@ def _refuse_of_bills(mapping: Mapping[str, str] | None, rates: Rates | None, *, 
         raise InputError("--rates: is for a bill (--focus): daily costs name no currency")
     if endings:
         raise InputError("--commitments-end needs a bill (--focus): daily costs tell of no commitments")
+
+
+def _silent_in(series: Mapping[str, Mapping[str, DailyCost]], currency: str) -> list[str]:
+    """Scopes without use of late, in words, once each; providers are named by `lost_providers`."""
+    from planner.finops.forecast.bill import TOTAL
+
+    said = (silent_words(scopes, currency) for by, scopes in series.items() if by not in (TOTAL, "provider"))
+    return list(dict.fromkeys(words for each in said for words in each))
 
 
 def _last_day(series: Mapping[str, Mapping[str, DailyCost]]) -> date:

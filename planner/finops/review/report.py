@@ -15,6 +15,7 @@ from planner.render.plain import plain_value
 from planner.render.units import tidy
 
 SCHEMA_VERSION = 1
+_NAMED = 2  # flagged sections; more are counted
 COLUMNS = ("month", "currency", "section", "table", "row", "column", "value", "unit", "status", "reason")
 _Row = dict[str, Cell]
 
@@ -22,12 +23,15 @@ _Row = dict[str, Cell]
 def review_answer(review: Review) -> Answer:
     """The review in the one answer model."""
     held = [section for section in review.sections if section.status != "ok"]
-    names = ", ".join(f"{tidy(section.title)} ({section.status})" for section in held)
+    flagged = [section for section in held if section.status == "flagged"]
+    named = held if len(flagged) <= _NAMED else [section for section in held if section.status != "flagged"]
+    names = [f"{tidy(section.title)} ({section.status})" for section in named]
+    names += [] if named is held else [f"{len(flagged)} sections (flagged)"]
     head: _Row = {"month": review.month, "currency": review.currency}
     return Answer(
         f"Cloud cost review {review.month}",
         tidy(review.verdict),
-        _cautions(review, names),
+        _cautions(review, ", ".join(names)),
         review.sections,
         review_values(review),
         COLUMNS,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from calendar import monthrange
+from collections.abc import Sequence
 from datetime import date
 
 from planner.finops.bill_days import long_charges
@@ -16,6 +17,8 @@ from planner.render.currency import NOT_STATED, UNKNOWN_CURRENCY
 
 LEAST_CREDIT_RATIO = 0.1  # of the cost before credits
 _TAKEN_OFF = {"Credit": "credits", "Adjustment": "adjustments"}
+_LINES = 200  # characters of two lines at a terminal, or of a page
+_DAYS = frozenset(("complete", "complete_providers"))
 _TIMES = 9.0  # from ten times on a percentage says less than how many times
 _READABLE = EVERY_FIGURE | {"effective_zero", "effective_zero_rows", "negative_effective"}
 
@@ -40,14 +43,21 @@ def verdict(inputs: Inputs) -> str:
         so_far = f" from {first:%-d %B}, where the bill begins,{so_far}"
     said = f"{month_name(inputs.month)} cost {money(spent, currency)}{unsaid}{so_far} without tax"
     said += _credited(inputs, spent)
-    parts = [against(inputs, spent), budgets.verdict_words(inputs), earlier.verdict_words(inputs)]
+    whole = _line(inputs, said, against(inputs, spent))
+    # why a change is to be read with care fills two lines alone: the data's quality has it
+    return whole if len(whole) <= _LINES else _line(inputs, said, against(inputs, spent, is_brief=True))
+
+
+def _line(inputs: Inputs, said: str, change: str) -> str:
+    """What was spent with its change, the budget and the forecasts."""
+    parts = [change, budgets.verdict_words(inputs), earlier.verdict_words(inputs)]
     parts = [part for part in parts if part]
     joint = ", and " if inputs.left_out else " and "  # "whose bill ends on ..." is set off by a comma
     tail = joint.join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
     out = " ".join([f"{said}{', ' if tail else ''}{tail}.", *budgets.verdict_sentences(inputs)])
     ahead = outlook(inputs)
     if isinstance(ahead, Outlook):
-        expected = known_money(ahead.month_end, ahead.month_end.landing, currency)
+        expected = known_money(ahead.month_end, ahead.month_end.landing, inputs.bill.currency)
         out += f" {ahead.name} is expected at {expected} ({range_words(ahead)})."
     return out
 
@@ -66,11 +76,12 @@ def _credited(inputs: Inputs, spent: float) -> str:
     return f", after {money(off, inputs.bill.currency)} of {and_words([_TAKEN_OFF[name] for name in taken])}"
 
 
-def against(inputs: Inputs, spent: float, *, known: str = "") -> str:
+def against(inputs: Inputs, spent: float, *, known: str = "", is_brief: bool = False) -> str:
     """`18.4 % more than September 2026`, per day where one of the months lacks days; empty where there is none.
 
     A provider whose bill begins or ends within the month compared with is in neither side, and that is said. What is
-    `known`, since it is said beside it, is not said again.
+    `known`, since it is said beside it, is not said again; a brief one leaves other reasons for care than days to
+    the data's quality.
     """
     if inputs.before is None:
         return ""
@@ -108,10 +119,18 @@ def against(inputs: Inputs, spent: float, *, known: str = "") -> str:
         said = f"{spent / before:,.0f} times the {money(before, inputs.bill.currency)} of {name}"
     reasons = reason.split("; ") if status != "ok" else []
     unsaid = [one for one in reasons if one not in known.split("; ")]
-    care = "; ".join(filter(None, (*unsaid, inputs.account_gaps())))
-    if care:
-        return f"{said} (with care: {care})"
+    if unsaid or inputs.account_gaps():
+        return f"{said} (with care{_care(inputs, unsaid, is_brief=is_brief)})"
     return said if without else f"{said}{_calendar(inputs, change, before, spent)}"
+
+
+def _care(inputs: Inputs, reasons: Sequence[str], *, is_brief: bool) -> str:
+    """Why a change is to be read with care; a brief one has days that are missing alone."""
+    gates = [gate for gate in (inputs.gate, inputs.gate.before) if gate is not None]
+    of_days = [one for gate in gates for check in gate.failed(_DAYS) for one in check.reason.split("; ")]
+    kept = [one for one in reasons if not is_brief or any(reason in one for reason in of_days)]
+    words = "; ".join(filter(None, (*kept, inputs.account_gaps())))
+    return f": {words}" if words else ""
 
 
 def _moved(change: float) -> str:

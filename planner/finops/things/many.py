@@ -105,8 +105,8 @@ def _texts_sql(skus: str) -> str:
     """What names the charges of some SKUs, and what `price_volume` tells things apart and leaves charges out by."""
     columns = ", ".join((*_TEXTS, _CLASS))
     return " ".join((
-        "WITH asked_skus AS (", skus, ") SELECT DISTINCT", columns, ", SIGN(EffectiveCost) AS cost_sign FROM focus",
-        "JOIN asked_skus ON COALESCE(SkuId, '') = asked_sku_id WHERE", _IN_MONTHS,
+        "WITH asked_skus AS (", skus, ") SELECT DISTINCT", columns, ", SIGN(EffectiveCost) AS cost_sign,",
+        _NEGATIVE_SIZE, "FROM focus JOIN asked_skus ON COALESCE(SkuId, '') = asked_sku_id WHERE", _IN_MONTHS,
     ))  # fmt: skip
 
 
@@ -126,10 +126,11 @@ _TEXTS = (
 )
 # of corrections that `price_volume` does not count as use alone
 _CLASS = "CASE WHEN BillingPeriodStart <= ChargePeriodStart THEN ChargeClass END AS ChargeClass"
+_NEGATIVE_SIZE = "CASE WHEN EffectiveCost < 0 THEN SIGN(PricingQuantity) END AS quantity_sign"  # 0 of refunds
 # sums are not asked for: only their columns must be there
 _AS_FOCUS = ", ".join((
     *_TEXTS, "ChargeClass", "cost_sign AS EffectiveCost", "CAST(:start AS TIMESTAMP) AS BillingPeriodStart",
-    "CAST(:start AS TIMESTAMP) AS ChargePeriodStart", "0.0 AS PricingQuantity", "0.0 AS ContractedCost",
+    "CAST(:start AS TIMESTAMP) AS ChargePeriodStart", "quantity_sign AS PricingQuantity", "0.0 AS ContractedCost",
     "FALSE AS x_contracted_known",
 ))  # fmt: skip
 _IN_MONTHS = """(

@@ -134,10 +134,8 @@ def test_a_provider_whose_bill_ends_within_the_compared_month_is_left_out(tmp_pa
 def test_a_provider_without_use_for_less_than_four_weeks_may_be_late(tmp_path: Path) -> None:
     lambda_ = august("Lambda") + use(SEPTEMBER, "Lambda", last=20)
     review = made(tmp_path, lambda_, august("AWS"), use(SEPTEMBER, "AWS"), use(OCTOBER, "AWS", last=17))
-    assert (
-        "Lambda has use on 20 of 30 days (none on 21 to 30 September)"
-        in section(review, "quality").sentences[0]
-    )
+    said = " ".join(section(review, "quality").sentences)
+    assert "Lambda has use on 20 of 30 days (none on 21 to 30 September)" in said
 
 
 def test_days_that_another_provider_lacks_are_said_beside_one_that_is_left_out(tmp_path: Path) -> None:
@@ -172,7 +170,7 @@ def test_a_provider_that_ends_with_the_month_is_left_out(last: int, tmp_path: Pa
     with_it = ", 84.5 % less with it" if last == 30 else ""
     assert review.verdict.endswith(f"24.0 % more than September 2026 without Azure, {why}{with_it}.")
     words = f"Azure {why.removeprefix('which ')}" if last == 30 else "the bill of Azure ends on 28 September"
-    assert f"checks of the data fails: {words}. " in section(review, "quality").sentences[0]
+    assert f"checks of the data fails: {words}." in section(review, "quality").sentences[0]
     assert figures(review)["bridge_before_money"].value == pytest.approx(30 * 100)
     assert section(review, "bridge").status == "flagged"
 

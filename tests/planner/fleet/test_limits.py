@@ -51,6 +51,12 @@ def test_a_share_is_named_as_stated_not_as_the_whole_runs_that_it_comes_to() -> 
     assert relaxation.current == "55%" and relaxation.changes[0].limit == 0.55
 
 
+def test_runs_that_are_too_many_for_the_deadline_are_counted_as_runs() -> None:
+    (relaxation,) = exactly(OFFERS, fleet(60, {"deadline": "16h"})).relaxations
+    assert relaxation.constraint == "deadline" and relaxation.current == "60 runs in time"
+    assert 1 <= int(relaxation.needed.split()[0]) < 60
+
+
 @pytest.mark.parametrize("runs", [3, 4, 5, 6])
 @pytest.mark.parametrize("shares", [{}, {"max_spot_share": 0.5}, {"max_regions": 1}])
 def test_the_budget_named_is_enough_for_whole_runs(runs: int, shares: dict[str, Any]) -> None:

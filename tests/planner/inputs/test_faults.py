@@ -73,6 +73,7 @@ def test_the_nearest_region_is_the_one_that_begins_like_what_was_written(written
     [
         (["hours", "rate"], "x.csv:1: there are no columns 'hour' (did you mean 'hours'?), 'pool'; needed: hour, pool"),
         (["hour", "pools", ""], "x.csv:1: there is no column 'pool' (did you mean 'pools'?); needed: hour, pool"),
+        (["pool\x1b", "hour"], r"x.csv:1: there is no column 'pool' (did you mean 'pool\x1b'?); needed: hour, pool"),
         (["", ""], "x.csv:1: there are no columns 'hour', 'pool'; needed: hour, pool"),
         ([], "x.csv: is empty; its first line must name the columns hour, pool"),
         (None, "x.csv: is empty; its first line must name the columns hour, pool"),

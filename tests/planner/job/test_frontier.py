@@ -207,6 +207,20 @@ def test_the_cheapest_is_named_by_the_first_deadline_that_costs_as_little() -> N
     assert fitting(front) == front[:2]
 
 
+def test_of_deadlines_that_print_alike_the_cheapest_is_the_soonest() -> None:
+    dear, cheap, later = (
+        Point(at, alternative(cost_usd=Decimal(usd)), True, True)
+        for at, usd in ((0.92804, "67"), (0.92968, "40"), (4.0, "9"))
+    )
+    screen = frontier_screen(
+        Frontier("w", 0.9, (dear, cheap, later), 9, "sizes"), fitting((dear, cheap, later))
+    )
+    assert fitting((dear, cheap, later)) == [cheap, later]
+    (soonest,) = (row[4] for row in screen.verdict if row[0] == "soonest")
+    (kept,) = (row[4] for row in screen.verdict if row[0] == "kept")
+    assert soonest.startswith("$40 by") and kept.endswith("the soonest costs $40")
+
+
 def test_the_best_trade_is_a_row_of_its_own_or_named_in_that_of_an_end() -> None:
     def rows(*points: tuple[float, str]) -> dict[str, str]:
         front = [Point(hours, alternative(cost_usd=Decimal(usd)), True, True) for hours, usd in points]

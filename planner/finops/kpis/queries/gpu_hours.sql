@@ -6,8 +6,8 @@
 -- unit: GPU-hours; cost is money in the billing currency
 -- formula: PricingQuantity in hours (units of planner/finops/data/hour_units.csv) x GpuCount; the hours alone where
 --   the unit counts GPUs; hours x GpuCount / CoreCount where it counts cores. Cost per GPU-hour is that of rows whose
---   hours are known (counted_cost). Hours without a cost and of corrections of closed billing periods do not count.
---   Of hours bought and hours of their use, which are the same hours, the larger sum counts, priced as Other, in the
+--   hours are known and not 0 (counted_cost): some refunds state none. Hours without a cost and of corrections of closed
+--   billing periods do not count. Of hours bought and hours of their use, which are the same hours, the larger sum counts, priced as Other, in the
 --   month of the purchase; a review moves the share of other months there (bought_ahead)
 -- source: FOCUS SkuPriceDetails property GpuCount; FinOps for AI overview (finops.org/wg/finops-for-ai-overview)
 -- columns: BillingPeriodStart, ChargePeriodStart, ServiceProviderName, ServiceName, RegionId, PricingCategory,
@@ -37,7 +37,7 @@ WITH texts AS (
         AND (CapacityReservationStatus = 'Unused' OR CommitmentDiscountStatus = 'Unused')
       THEN PricingQuantity * x_unit_hours ELSE 0 END) AS unused_hours,
     SUM(EffectiveCost) AS effective_cost,
-    SUM(CASE WHEN PricingQuantity IS NOT NULL AND x_hours_of IS NOT NULL THEN EffectiveCost ELSE 0 END)
+    SUM(CASE WHEN PricingQuantity <> 0 AND x_hours_of IS NOT NULL THEN EffectiveCost ELSE 0 END)
       AS counted_cost
   FROM focus
   WHERE (SkuPriceDetails LIKE '%GpuCount%' OR x_hours_of = 'gpu')

@@ -29,7 +29,7 @@ WITH texts AS (
       ELSE 0
     END AS kind,
     SUM(CASE WHEN EffectiveCost IS NOT NULL THEN PricingQuantity * x_unit_hours END) AS hours,
-    SUM(CASE WHEN ChargeCategory = 'Purchase' OR (PricingQuantity IS NOT NULL AND x_hours_of IS NOT NULL)
+    SUM(CASE WHEN ChargeCategory = 'Purchase' OR (PricingQuantity <> 0 AND x_hours_of IS NOT NULL)
       THEN EffectiveCost ELSE 0 END) AS cost
   FROM focus
   WHERE (SkuPriceDetails LIKE '%GpuCount%' OR x_hours_of = 'gpu')

@@ -1,8 +1,8 @@
 -- name: price_volume
 -- title: Price, volume, mix, new and retired
 -- meaning: Quantity and cost of everything bought in the two months, from which the change is split exactly into
---   price, volume, mix, new and retired. Credits, fees without a quantity, and corrections of closed billing periods
---   that are dated after them are separate. Quantities of rows without a cost do not count.
+--   price, volume, mix, new and retired. Credits, fees without a quantity, refunds that state a quantity of 0, and
+--   corrections of closed billing periods that are dated after them are separate. Quantities of rows without a cost do not count.
 -- unit: money in the billing currency; quantities in their pricing unit
 -- formula: per provider, SKU, region and pricing category: volume = (q1 - q0)(p0 + p1)/2, price = (p1 - p0)(q0 + q1)/2;
 --   inside a service of one unit pure volume = (Q1 - Q0) x mean price, mix = sum of volumes - pure volume; q0 = 0 is new,
@@ -24,6 +24,7 @@ SELECT
   PricingUnit AS pricing_unit,
   CASE
     WHEN ChargeClass = 'Correction' AND BillingPeriodStart <= ChargePeriodStart THEN 'Correction'
+    WHEN PricingQuantity = 0 AND EffectiveCost < 0 AND ChargeCategory IN ('Usage', 'Purchase') THEN 'Refund'
     WHEN ChargeCategory IN ('Usage', 'Purchase') THEN 'use'
     ELSE ChargeCategory
   END AS charge_kind,
@@ -59,6 +60,7 @@ GROUP BY
   PricingUnit,
   CASE
     WHEN ChargeClass = 'Correction' AND BillingPeriodStart <= ChargePeriodStart THEN 'Correction'
+    WHEN PricingQuantity = 0 AND EffectiveCost < 0 AND ChargeCategory IN ('Usage', 'Purchase') THEN 'Refund'
     WHEN ChargeCategory IN ('Usage', 'Purchase') THEN 'use'
     ELSE ChargeCategory
   END

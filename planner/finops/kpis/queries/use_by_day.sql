@@ -2,9 +2,11 @@
 -- title: Use of one SKU, resource, commitment or service by day
 -- meaning: Quantity and cost by day, region and pricing, which measure an accepted action before and after.
 -- unit: money per day in the billing currency; quantities in their pricing unit
--- formula: sums of PricingQuantity, EffectiveCost and ContractedCost of use by day; of a commitment its unused part only
+-- formula: sums of PricingQuantity, EffectiveCost and ContractedCost of use by day; of a commitment its unused part only.
+--   Corrections of closed billing periods are no use of the day, nor are refunds that state a quantity of 0 of a SKU or
+--   service
 -- source: FinOps Framework, Rate Optimization (realised savings); FOCUS columns
--- columns: ChargePeriodStart, ServiceProviderName, ServiceName, SkuId, ResourceId, CapacityReservationId,
+-- columns: BillingPeriodStart, ChargePeriodStart, ChargeClass, ServiceProviderName, ServiceName, SkuId, ResourceId, CapacityReservationId,
 --   CommitmentDiscountId, CommitmentDiscountStatus, RegionId, PricingCategory, PricingQuantity, EffectiveCost,
 --   ContractedCost, ChargeCategory
 -- gate: effective_zero, effective_zero_rows, quantity_known
@@ -21,6 +23,8 @@ SELECT
 FROM focus
 WHERE ServiceProviderName = :provider
   AND ChargeCategory = 'Usage'
+  AND NOT COALESCE(ChargeClass = 'Correction' AND BillingPeriodStart <= ChargePeriodStart, FALSE)
+  AND NOT COALESCE(:scope IN ('sku', 'service') AND PricingQuantity = 0 AND EffectiveCost < 0, FALSE)
   AND CASE
     WHEN :scope = 'sku' THEN SkuId
     WHEN :scope = 'resource' THEN COALESCE(CapacityReservationId, ResourceId)

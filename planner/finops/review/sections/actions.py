@@ -104,7 +104,7 @@ _COLUMNS: list[Any] = [
     ("plan_file", "Saved plan", "text", "below"),
     ("provider", "Provider", "text", "data"),
     ("service", "Service", "text", "data"), ("thing", "Id", "text", "data"),
-    ("id", "To accept (--accept)", "text", "data"),
+    ("id", "Id for --ledger FILE --accept", "text", "below"),
 ]  # fmt: skip
 _WHOLE = "Amounts are of this month's use."
 _UNTOLD = (

@@ -159,7 +159,8 @@ def _sentences(inputs: Inputs, book: Book, new: list[Entry], this: list[Saved]) 
         amount, low, high = (math.fsum(getattr(s, name) for s in this) for name in ("amount", "low", "high"))
         words = [money(value, inputs.bill.currency) for value in (amount, low, high)]
         name, currency = month_name(inputs.month), inputs.bill.currency
-        saved_words = f"Accepted actions saved {words[0]} in {name} ({words[1]} to {words[2]})."
+        spread = f" ({words[1]} to {words[2]})" if words[1] != words[2] else ""
+        saved_words = f"Accepted actions saved {words[0]} in {name}{spread}."
         lost_words = f"{name} cost {money(-amount, currency)} more than without the accepted actions."
         said.append(saved_words if amount >= 0 else lost_words)
     elif book.entries:

@@ -138,7 +138,7 @@ def _spend(inputs: Inputs, trend: Mapping[date, float | None]) -> Figure:
     )
     return replace(
         spend,
-        note=against(inputs, spent, known=spend.reason),
+        note=against(inputs, spent, known=spend.reason, is_brief=True),
         trend=tuple(trend.values()) if len(trend) > 1 else (),
     )
 

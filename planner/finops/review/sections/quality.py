@@ -7,9 +7,11 @@ from planner.finops.read.tag_keys import bare_key
 from planner.finops.review.inputs import Inputs, month_name
 from planner.finops.review.model import Figure, Section
 from planner.finops.review.parts import money, table
+from planner.finops.review.sections.things import least_amount
 
 TITLE = "Can the figures be trusted?"
 _FINDINGS = 20
+_LINE = 100  # characters of reasons in the sentence that stands below the verdict
 
 
 def build(inputs: Inputs) -> Section:
@@ -55,8 +57,14 @@ def build(inputs: Inputs) -> Section:
     tables = tuple(one for one in (days, files, findings) if one.rows)
     gaps = inputs.account_gaps()
     lacking = f"But some of the cost may be missing: {gaps}." if gaps else ""
-    said = " ".join(filter(None, (_sentence(inputs), lacking, _other_months(inputs), _spellings(inputs))))
-    return Section("quality", TITLE, (said,), tuple(figures), tables, detail=_passes(inputs))
+    first, rest = _checks(inputs)
+    said = (
+        " ".join(filter(None, (first, lacking, _other_months(inputs)))),
+        " ".join(filter(None, (rest, _undated(inputs), _spellings(inputs)))),
+    )
+    return Section(
+        "quality", TITLE, tuple(filter(None, said)), tuple(figures), tables, detail=_passes(inputs)
+    )
 
 
 def _other_months(inputs: Inputs) -> str:
@@ -72,6 +80,17 @@ def _other_months(inputs: Inputs) -> str:
     out = [f"no charge of {', '.join(lacking)} is there"] if lacking else []
     out += [f"{money(cost, inputs.bill.currency)} of {name} is counted twice" for name, cost in twice.items()]
     return f"But of other months, {'; '.join(out)}." if out else ""
+
+
+def _undated(inputs: Inputs) -> str:
+    """Corrections that may be of closed months or of this one's use: no billing period tells them apart."""
+    cost = float(inputs.ask("restated_months")["unknown_period_cost"].sum())
+    if abs(cost) < least_amount(inputs):
+        return ""
+    return (
+        f"{money(cost, inputs.bill.currency)} of corrections name no billing period (BillingPeriodStart) and "
+        "count as use of the month of their date: it and its prices may include changes of earlier months."
+    )
 
 
 def _spellings(inputs: Inputs) -> str:
@@ -102,7 +121,8 @@ def _months(months: tuple[object, ...]) -> str:
     return names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}" if names else ""
 
 
-def _sentence(inputs: Inputs) -> str:
+def _checks(inputs: Inputs) -> tuple[str, str]:
+    """How many checks fail and why, as much of it as fits a line; and what else there is to say of them."""
     checks = [check for check in inputs.gate.checks if check.value is not None]
     failed = [check for check in checks if check.status != "ok"]
     before = inputs.gate.before
@@ -110,17 +130,24 @@ def _sentence(inputs: Inputs) -> str:
     other = month_name(before.month) if before else ""
     own = {check.reason for check in failed}
     more = [reason for reason in weak if reason not in own]
-    compared = f" In {other}, the month compared with: {'; '.join(more)}." if more else ""
+    compared = f"In {other}, the month compared with: {'; '.join(more)}." if more else ""
     if not failed:
-        return f"All {len(checks)} checks of the data pass.{compared}"
-    held = sum(check.status == "withheld" for check in failed)
-    if own <= set(weak):
-        compared = f" {other} has the same fault{'s' * (len(failed) > 1)}.{compared}"
-    words = "; ".join(
+        return " ".join(filter(None, (f"All {len(checks)} checks of the data pass.", compared))), ""
+    reasons = [
         f"{one.reason} (in {other} too)" if one.reason in weak and own - set(weak) else one.reason
         for one in failed
-    )
-    it = "it" if len(failed) == 1 else "them"
-    tail = f" Figures that depend on {it} are {'withheld' if held else 'marked'}."
+    ]
+    count = 1
+    while count < len(reasons) and sum(map(len, reasons[: count + 1])) <= _LINE:
+        count += 1
+    named, others = reasons[:count], reasons[count:]
     fail = "fails" if len(failed) == 1 else "fail"
-    return f"{len(failed)} of {len(checks)} checks of the data {fail}: {words}.{tail}{compared}"
+    tail = f"; and {len(others)} more" if others else ""
+    first = f"{len(failed)} of {len(checks)} checks of the data {fail}: {'; '.join(named)}{tail}."
+    held = any(check.status == "withheld" for check in failed)
+    it = "it" if len(failed) == 1 else "them"
+    said = [f"Also: {'; '.join(others)}."] if others else []
+    said.append(f"Figures that depend on {it} are {'withheld' if held else 'marked'}.")
+    if own <= set(weak):
+        said.append(f"{other} has the same fault{'s' * (len(failed) > 1)}.")
+    return first, " ".join(filter(None, (*said, compared)))

@@ -110,7 +110,7 @@ def test_keys_that_a_bill_mixes_count_as_one(tmp_path: Path) -> None:
     assert found["allocation_tag_2_ratio"] == pytest.approx(1.0)
     said = section(made, "allocation").sentences[0]
     assert "The tag team is also spelled Team, TEAM; they count as one (team first" in said
-    quality = section(made, "quality").sentences[0]
+    quality = " ".join(section(made, "quality").sentences)
     assert "Keys of tags that differ by case only count as one (team: Team, TEAM; env: ENV)." in quality
 
 
@@ -285,7 +285,7 @@ def test_keys_with_and_without_a_prefix_are_one_tag(tmp_path: Path) -> None:
     }  # fmt: skip
     assert paid == {"ml": 68.0, "search": 30.0}
     assert "The tag team is also spelled user:team, labels.Team" in section(made, "allocation").sentences[0]
-    quality = section(made, "quality").sentences[0]
+    quality = " ".join(section(made, "quality").sentences)
     assert "differ only by case or by a prefix such as user: count as one" in quality
     assert owners(review(path, exact=True)) == pytest.approx({"ml": 63.0, "(no tag)": 37.0})
 
@@ -331,7 +331,7 @@ def test_environment_is_env_and_owner_counts_as_team(tmp_path: Path) -> None:
     said = section(made, "allocation").sentences[0]
     assert "The tag env is also spelled Environment, environment; they count as one (env first" in said
     assert "Owner, user:Owner count as team where a charge has none; --exact-tags counts team alone." in said
-    said = section(made, "quality").sentences[0]
+    said = " ".join(section(made, "quality").sentences)
     assert "differ in spelling or name count as one (team: Owner, user:Owner; env: Environment" in said
     assert owners(named(tmp_path, OTHER_NAMES, exact=True)) == {"ml": 60, "ML": 3, "(no tag)": 37}
     with open_bill([tmp_path / "named.csv"]) as opened:

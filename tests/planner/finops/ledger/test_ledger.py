@@ -259,6 +259,21 @@ def test_a_month_of_corrections_alone_is_not_measured(bill: Path, tmp_path: Path
     )  # of fifteen days
 
 
+def test_refunds_and_corrections_are_no_saving(tmp_path: Path) -> None:
+    """A refund of 200 in October made on-demand hours cheaper, and with them what spot had saved."""
+    saved_by: list[float] = []
+    for more in ([], [{"PricingQuantity": 0}], [{"ChargeClass": "Correction", "PricingQuantity": -9}]):
+        path = tmp_path / f"ledger-{len(saved_by)}.json"
+        late = {"BillingPeriodStart": "2026-10-01T00:00:00Z"}
+        refunds = [charge(date(2026, 10, 9), -200, **late, **one) for one in more]
+        bill = write_bill(path.with_suffix(".csv"), [*rows(), *refunds])
+        review(bill, SEPTEMBER, path, SPOT)
+        (row,) = rows_of(review(bill, OCTOBER, path), "ledger", "ledger")
+        saved_by.append(row["realised"])
+    assert saved_by == pytest.approx([saved_by[0]] * 3)
+    assert saved_by[0] > 0
+
+
 def test_a_smaller_commitment_is_not_saved_by_its_service_again(tmp_path: Path) -> None:
     """20 a day unused in September and none in October, all else alike: 620, which both actions took for theirs."""
     rows = []

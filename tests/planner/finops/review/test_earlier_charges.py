@@ -116,3 +116,32 @@ def test_what_is_taken_back_where_it_was_charged_is_no_use(
     found = figures(review_of(write_bill(tmp_path / "bill.csv", rows), only=("bridge",)))
     assert found["bridge_volume_money"].value == pytest.approx(100)
     assert found["bridge_other_money"].value == found["bridge_price_money"].value == pytest.approx(0)
+
+
+def test_corrections_that_name_no_billing_period_are_named(tmp_path: Path) -> None:
+    """A bill without BillingPeriodStart: -500 of a closed month counted as October's use without a word."""
+    rows = each_day(date(2026, 9, 1), date(2026, 10, 31))
+    rows.append(charge(date(2026, 10, 9), -500, PricingQuantity=-5, ChargeClass="Correction"))
+    path = write_bill(tmp_path / "bill.csv", rows, leave=("BillingPeriodStart", "BillingPeriodEnd"))
+    said = " ".join(section(review_of(path, only=("quality",)), "quality").sentences)
+    assert "-500 USD of corrections name no billing period (BillingPeriodStart) and count as use" in said
+    cent = [*rows[:-1], rows[-1] | {"EffectiveCost": -0.01}]
+    path = write_bill(tmp_path / "bill.csv", cent, leave=("BillingPeriodStart", "BillingPeriodEnd"))
+    assert "billing period" not in " ".join(section(review_of(path, only=("quality",)), "quality").sentences)
+    with_period = [row | {"BillingPeriodStart": "2026-10-01T00:00:00Z"} for row in rows]
+    path = write_bill(tmp_path / "bill.csv", with_period)
+    said = " ".join(section(review_of(path, only=("quality",)), "quality").sentences)
+    assert "billing period" not in said
+
+
+def test_a_refund_without_a_quantity_is_no_lower_price(tmp_path: Path) -> None:
+    """What an outage gave back made the machines' price 10 % lower."""
+    rows = each_day(date(2026, 9, 1), date(2026, 10, 31))
+    rows.append(charge(date(2026, 10, 9), -310, PricingQuantity=0))
+    review = review_of(write_bill(tmp_path / "bill.csv", rows), only=("bridge", "movers"))
+    found = {one.key: one.value for one in section(review, "bridge").figures}
+    assert found["bridge_price_money"] == pytest.approx(0)
+    assert found["bridge_volume_money"] == pytest.approx(100)
+    assert found["bridge_other_money"] == pytest.approx(-310)
+    reasons = {row["reason"]: row["change"] for row in rows_of(review, "movers", "movers")}
+    assert reasons["refunds"] == pytest.approx(-310)

@@ -193,12 +193,13 @@ def test_hours_without_a_cost_make_no_hour_cheaper(tmp_path: Path) -> None:
     ) in section(review, "bridge").sentences[0]
 
 
-def test_corrections_and_refunds_make_no_hour_cheaper(tmp_path: Path) -> None:
+@pytest.mark.parametrize("quantity", ["", 0])
+def test_corrections_and_refunds_make_no_hour_cheaper(quantity: object, tmp_path: Path) -> None:
     """A correction of September dated 9 October took 40 hours and 500 USD from October's: less than 0.5 a GPU-hour."""
     rows = each_day(OCTOBER, LAST, 96, PricingQuantity=24, SkuPriceDetails=EIGHT)
     rows.append(charge(date(2026, 10, 9), -500, PricingQuantity=-5, SkuPriceDetails=EIGHT, ChargeClass="Correction",
                        BillingPeriodStart="2026-10-01T00:00:00Z"))  # fmt: skip
-    rows.append(charge(date(2026, 10, 9), -300, PricingQuantity="", SkuPriceDetails=EIGHT))
+    rows.append(charge(date(2026, 10, 9), -300, PricingQuantity=quantity, SkuPriceDetails=EIGHT))
     review = review_of(write_bill(tmp_path / "bill.csv", rows), only=("gpu", "units"))
     found = gpu(review)
     assert found["gpu_hours"].value == pytest.approx(31 * 192)

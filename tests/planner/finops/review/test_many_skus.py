@@ -187,6 +187,9 @@ def test_names_looked_up_for_what_is_shown_are_those_of_the_whole_bill(
                RegionId=("east", "", "west")[number % 3], **({"SkuPriceDetails": ""} | texts[number * day % 7]))
         for number in range(66) for day in range(3)
     ]  # fmt: skip
+    rows.append(
+        charge(OCTOBER, -4000, SkuId=skus[4], RegionId="east", PricingQuantity=0, **texts[4])
+    )  # a refund
     with open_bill([write_bill(tmp_path / "bill.csv", rows)]) as bill:
         keep_things(bill.engine, MONTHS)
         keep_names(

@@ -110,7 +110,7 @@ def test_shares_above_the_whole_are_not_shown(tmp_path: Path) -> None:
     assert not re.search(r"[\d,]{4,}(\.\d)? %", page)
     # and it is no new thing that costs less than nothing
     assert "credits, refunds, fees and corrections (-3,300)" in section(made, "bridge").sentences[0]
-    assert {row["product"]: row["reason"] for row in rows_of(made, "movers", "movers")}["back"] == "refund"
+    assert {row["product"]: row["reason"] for row in rows_of(made, "movers", "movers")}["back"] == "refunds"
 
 
 def test_a_small_refund_leaves_shares_as_they_are(tmp_path: Path) -> None:
@@ -228,7 +228,7 @@ def test_what_is_unused_of_a_commitment_moved_nowhere(tmp_path: Path) -> None:
 def test_faults_of_both_months_are_said_once_under_data_quality(tmp_path: Path) -> None:
     rows = each_day(date(2026, 9, 1), LAST, ListCost="0", ContractedCost="0")
     made = review_of(write_bill(tmp_path / "bill.csv", rows), only=("quality",))
-    said = section(made, "quality").sentences[0]
+    said = " ".join(section(made, "quality").sentences)
     assert said.count("list prices are known for 0.0 % of use cost only") == 1
     assert said.endswith("Figures that depend on them are withheld. September 2026 has the same faults.")
     rows = [row | {"Tags": ""} if row["ChargePeriodStart"] > "2026-10" else row for row in rows]
@@ -279,3 +279,17 @@ def test_credits_of_several_names_are_not_said_to_be_one_of_them(tmp_path: Path)
     review = review_of(write_bill(tmp_path / "bill.csv", rows), only=("movers",))
     (row,) = [row for row in rows_of(review, "movers", "movers") if row["change"] < -1000]
     assert row["product"] == "Migration credit and others"
+
+
+def test_a_verdict_keeps_to_two_lines(tmp_path: Path) -> None:
+    """Reasons for care took three lines more, and stood below it again."""
+    rows = [charge(day, -10) | {"EffectiveCost": ""} for day in (date(2026, 9, 3), date(2026, 10, 3))]
+    rows += [row | {"EffectiveCost": ""} for row in each_day(date(2026, 8, 1), LAST, SkuId="a-long-name")]
+    path = write_bill(tmp_path / "bill.csv", rows, leave=("EffectiveCost",))
+    made = review_of(path, only=("quality",), forecast=True)
+    assert "than September 2026 (with care)." in made.verdict
+    assert len(made.verdict) <= 200
+    said = section(made, "quality").sentences
+    assert len(said[0]) <= 200
+    assert "the bill has no EffectiveCost, BilledCost is used instead" in said[0]
+    assert "is negative in rows that are neither credits nor corrections" in " ".join(said)
