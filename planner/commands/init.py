@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar, cast
+from typing import TypeVar
 
 import click
 
@@ -111,4 +111,4 @@ def _ask(text: str, usual: str, read: Callable[[str], T], /) -> T:
         except InputError as error:
             raise click.UsageError(str(error)) from None
 
-    return cast("T", click.prompt(text, default=usual, value_proc=answer))
+    return click.prompt(text, default=usual, value_proc=answer)
