@@ -12,11 +12,12 @@ from pathlib import Path
 import pytest
 import yaml
 
+from benchmarks.trainer_files import filled
 from planner.errors import InputError
 from planner.trainer_files.answer import workload_from
 from planner.trainer_files.questions import ask_for_wishes
 from tests.conftest import ROOT, CliResult
-from tests.planner.trainer_files.test_formats import AXOLOTL, LLAMA_FACTORY, filled
+from tests.planner.trainer_files.test_formats import AXOLOTL, LLAMA_FACTORY
 
 Run = Callable[..., CliResult]
 
