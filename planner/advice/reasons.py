@@ -37,9 +37,12 @@ def _late(advice: Advice) -> str:
         if advice.no_return_hours < 0
         else "on-demand can no longer end in time"
     )
-    if advice.chosen.action.mode == "spot":
+    action = advice.chosen.action
+    if action.mode == "spot" and advice.question.state.mode == "spot":
         return f"{lead}, but the run on spot still can if it is not interrupted: it is left running"
-    return f"{lead}; nothing ends sooner"
+    if action.mode == "spot":
+        return f"{lead}, but spot in {action.zone}, started now, still can if it is not interrupted"
+    return f"{lead}; nothing is sure to end sooner"
 
 
 def _start_hours(advice: Advice) -> float:

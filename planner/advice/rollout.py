@@ -36,7 +36,7 @@ class Guarded(ArrayPolicy):
 
     Whatever the policy says, an action after which on-demand would come too late is replaced by on-demand. Once not
     even on-demand asked for now is in time, a run on spot that would still be in time if nothing happens to it is left
-    alone; otherwise on-demand ends soonest.
+    alone, and one that stands still starts at the lowest price where it would be; otherwise on-demand is surest.
     """
 
     def __init__(self, policy: ArrayPolicy) -> None:
@@ -54,9 +54,14 @@ class Guarded(ArrayPolicy):
         work = view.work_hours - runs.done_hours
         if remaining >= float(work.max(initial=0.0)) + view.on_demand_start_hours:
             return mode, zone  # on-demand asked for now is in time for all
-        last_hope = (runs.mode == SPOT) & (remaining < work + view.on_demand_start_hours)
-        last_hope &= remaining >= work + runs.restart_left_hours
-        return np.where(last_hope, SPOT, mode), np.where(last_hope, runs.zone, zone)
+        idle = runs.mode == IDLE
+        prices = np.where(runs.up, runs.usd_per_hour, np.inf)
+        last_hope = (remaining < work + view.on_demand_start_hours) & np.where(
+            idle, runs.up.any(axis=1), runs.mode == SPOT
+        )
+        last_hope &= remaining >= work + np.where(idle, view.restart_hours, runs.restart_left_hours)
+        started = np.where(idle, prices.argmin(axis=1), runs.zone)
+        return np.where(last_hope, SPOT, mode), np.where(last_hope, started, zone)
 
 
 class Forced(ArrayPolicy):

@@ -23,7 +23,7 @@ from planner.commands.options import (
     vintages_option,
 )
 from planner.commands.output import show_answer
-from planner.render.formats import FORMATS
+from planner.render.formats import PLAN_FORMATS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -114,7 +114,7 @@ _PERIODS = {"month": 3, "quarter": 3, "year": 2}
 )
 @vintages_option
 @details_option("forecast", "record", "planned", "notes")
-@output_options(tuple(FORMATS), private=True)
+@output_options(PLAN_FORMATS, private=True)
 def forecast(
     focus: tuple[str, ...], more: tuple[str, ...],
     daily: Path | None, by: str, cost: str, currency: str | None, plans: tuple[str, ...],

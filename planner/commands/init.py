@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 import click
 
 from planner.commands.completing import presets
 from planner.commands.options import STDOUT, examples
 from planner.startup import as_shown
+
+T = TypeVar("T")
 
 # The names of planner.trainer_files.registry.FORMATS, which is imported only when a file is read; a test compares them.
 FORMAT_NAMES = (
@@ -83,9 +87,7 @@ def init(
     from planner.trainer_files.write import point_at_schema
 
     if asks:
-        initial = workload_from(
-            [], ask_for_wishes(lambda text, usual: str(click.prompt(text, default=usual)))
-        )
+        initial = workload_from([], ask_for_wishes(_ask))
     elif stated:
         wishes = Wishes(kind or "", model_config, model, accelerators, parse_stated(values))
         initial = workload_from([*sources, *more], wishes)
@@ -98,3 +100,16 @@ def init(
         click.echo(as_shown(f"to fill: {text}"), file=sys.stderr)
     for text in initial.warnings:
         click.echo(as_shown(f"warning: {text}"), file=sys.stderr)
+
+
+def _ask(text: str, usual: str, read: Callable[[str], T], /) -> T:
+    """Ask at the terminal, again after an answer that cannot be read."""
+    from planner.errors import InputError
+
+    def answer(given: str) -> T:
+        try:
+            return read(given)
+        except InputError as error:
+            raise click.UsageError(str(error)) from None
+
+    return click.prompt(text, default=usual, value_proc=answer)

@@ -221,7 +221,7 @@ class _Columns:
         question, years = self.question, self.years
         tail = question.tail_value
         if term.years > years and tail is None:
-            ends = f"its term ends after the {years} years looked at"
+            ends = f"its term ends after the {years} year{'' if years == 1 else 's'} looked at"
             note = f"{term.option} is left out: {ends} and 'tail_value' is absent"
             self.notes += [note] if note not in self.notes else []
             return

@@ -37,11 +37,17 @@ def market_by_workload(loaded: LoadedTco, options: Options, catalog_dir: Path | 
         InputError: the workload is wrong, is a fleet, or no plan on the machine's accelerator meets its limits.
         CatalogError: the catalog cannot be used.
     """
+    from catalogs.store.load import load_catalog
     from planner.inputs.settings import with_settings
     from planner.job.compare import compare
 
     cloud, accelerator = loaded.tco.cloud, loaded.tco.machine.accelerator
     assert cloud.workload is not None
+    types = load_catalog(catalog_dir, as_of=options.as_of).instance_types
+    if accelerator not in types.coded("accelerator").values:
+        instead = "in place of a workload, name one to rent in cloud.accelerator"
+        text = f"no offer in the catalog has '{accelerator}': {instead}"
+        raise loaded.document.source.error([Fault(("cloud", "workload"), text)])
     path = loaded.document.path.parent / cloud.workload
     limited = with_settings(load_workload(path), [f"constraints.accelerators.allow=[{accelerator}]"])
     comparison = compare(limited, options, over="option", catalog_dir=catalog_dir)

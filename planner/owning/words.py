@@ -56,11 +56,13 @@ def cell(spread: Spread) -> str:
 
 
 def interval(spread: Spread) -> str:
-    """`$2.40 to $8.30`; nothing where both ends are the value."""
+    """`$2.40 to $8.30`, to the decimals of the value; nothing where both ends are the value."""
     half = (spread.high - spread.low) / 2.0
     if half <= 0.0:
         return ""
     places = known_places(spread.value, half)
+    if abs(spread.value) >= 1.0:
+        places = min(places, 2)
     return f"{dollars(spread.low, places)} to {dollars(spread.high, places)}"
 
 

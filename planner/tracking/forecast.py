@@ -81,7 +81,7 @@ class _Run:
     ) -> None:  # fmt: skip
         self.planned, self.rng, self.work = planned, rng, work.copy()
         self.rates, self.scales = np.maximum(rates, 1e-12), scales
-        self.hours, self.paid = np.zeros(len(work)), np.zeros(len(work))
+        self.hours, self.paid, self.waited = np.zeros((3, len(work)))
         self.falls_back = planned.fallback_usd_per_hour is not None and deadline is not None
         self.luck = rng.random(len(work))
         self.deadline = np.inf if deadline is None else deadline
@@ -93,9 +93,20 @@ class _Run:
         guard = self.deadline - planned.fallback_hours - planned.paid_setback_ratio * planned.setback_hours
         # with on-demand from there on: hours, paid hours, those of them on-demand
         other, asked = np.zeros((3, n)), np.zeros(n, dtype=np.bool_)
-        if stalled_hours > 0:
-            self._set_back(np.ones(n, dtype=np.bool_), self._rest_of(stalled_hours))
+        broken = np.full(n, stalled_hours > 0)
+        if stalled_hours > 0:  # the longer a wait, the smaller the share of the restart in it
+            self._set_back(
+                broken, self._rest_of(stalled_hours), planned.paid_setback_ratio * planned.setback_hours
+            )
         for _ in range(_MOST_SPELLS):
+            # what stands still at the last moment that on-demand can help goes on there
+            late = broken & ~asked & (self.hours + self.work >= guard)
+            late &= self.falls_back & (self.hours - self.waited < self.deadline)
+            waited = np.minimum(np.maximum(self.hours + self.work - guard, 0.0), self.waited)
+            after = self.hours - waited + planned.fallback_hours + self.work
+            other = np.where(late, [after, self.paid + self.work, self.work], other)
+            asked |= late
+            self.work = np.where(self.hours > _LONGEST_HOURS, 0.0, self.work)
             active = self.work > 0
             if not active.any():
                 break
@@ -104,24 +115,18 @@ class _Run:
             self.hours, self.paid, self.work = self.hours + ran, self.paid + ran, self.work - ran
             broken = active & (self.work > 0)
             self._set_back(broken, self._setbacks())
-            # what stands still at the last moment that on-demand can help goes on there
-            late = broken & ~asked & (self.hours + self.work >= guard) & (self.hours < self.deadline)
-            late &= self.falls_back
-            waited = np.minimum(np.maximum(self.hours + self.work - guard, 0.0), self.waited)
-            after = self.hours - waited + planned.fallback_hours + self.work
-            other = np.where(late, [after, self.paid + self.work, self.work], other)
-            asked |= late
-            self.work = np.where(self.hours > _LONGEST_HOURS, 0.0, self.work)
         # spot went on alone in all; where on-demand was asked for and comes, it did from there on
         too_late = self.hours > self.deadline
         with_it = asked & (self.luck < comes_given(too_late, planned.had_ratio, planned.link_ratio))
         hours, paid, on_demand = np.where(with_it, other, [self.hours, self.paid, np.zeros(n)])
         return hours, paid, on_demand
 
-    def _set_back(self, broken: np.ndarray[tuple[int], np.dtype[np.bool_]], hours: Floats) -> None:
+    def _set_back(
+        self, broken: np.ndarray[tuple[int], np.dtype[np.bool_]], hours: Floats, most_paid: float = np.inf
+    ) -> None:
         """An interruption of so many hours: a setback of which a share is paid."""
         setback = np.where(broken, hours, 0.0)
-        paid = self.planned.paid_setback_ratio * setback
+        paid = np.minimum(self.planned.paid_setback_ratio * setback, most_paid)
         self.hours, self.paid, self.waited = self.hours + setback, self.paid + paid, setback - paid
 
     def _setbacks(self) -> Floats:

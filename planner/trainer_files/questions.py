@@ -5,18 +5,26 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from planner.errors import InputError
 from planner.inputs.quantities import parse_deadline
 from planner.inputs.settings import parse_settings
 from planner.inputs.yaml12 import resolve_scalar
-from planner.trainer_files.gather import Wishes
+from planner.trainer_files.gather import Wishes, gather
 from planner.trainer_files.supported import meant, supports
 
-Ask = Callable[[str, str], str]
-"""Puts a question with the answer that is taken for an empty line, and returns the answer."""
+T = TypeVar("T")
+
+
+class Ask(Protocol):
+    """Puts a question, with the answer that an empty line means, until its answer can be read."""
+
+    def __call__(self, text: str, usual: str, read: Callable[[str], T], /) -> T:
+        """What `read` makes of the answer; `read` raises InputError where it cannot be read."""
+
 
 _AMOUNT = re.compile(
     r"(?P<number>[0-9][0-9_.,]*\s*[kKMGTB]?)\s*(?P<unit>tokens?|samples?|images?|epochs?|steps?)?"
@@ -35,18 +43,26 @@ def ask_for_wishes(ask: Ask) -> Wishes:
     Raises:
         InputError: an answer cannot be read; says how to write it.
     """
-    model = ask(
-        "What do you train? A preset, a Hugging Face name or the path of a config.json", "llama-3.1-8b"
+    wishes = ask(
+        "What do you train? A preset, a Hugging Face name or the path of a config.json",
+        "llama-3.1-8b",
+        _model,
     )
-    amount = ask("On how much? Such as 2G tokens, 100k samples, 3 epochs", "1G tokens")
+    amount = ask("On how much? Such as 2G tokens, 100k samples, 3 epochs", "1G tokens", _stated_amount)
     limits = ask(
-        "By when, and for how much? Such as 7d, $2000 (or 2026-12-24; leave out what does not matter)", "7d"
+        "By when, and for how much? Such as 7d, $2000 (or 2026-12-24; leave out what does not matter)",
+        "7d",
+        _stated_limits,
     )
-    stated = parse_stated([*_stated_amount(amount), *_stated_limits(limits)])
-    path = Path(os.path.expanduser(model))  # noqa: PTH111 - `~nobody` is no error but a name
-    if model.endswith(".json") or path.is_file():
-        return Wishes(model_config=path, values=stated)
-    return Wishes(model=model, values=stated)
+    return replace(wishes, values=parse_stated([*amount, *limits]))
+
+
+def _model(text: str) -> Wishes:
+    path = Path(os.path.expanduser(text))  # noqa: PTH111 - `~nobody` is no error but a name
+    named_file = text.endswith(".json") or path.is_file()
+    wishes = Wishes(model_config=path) if named_file else Wishes(model=text)
+    gather((), wishes)
+    return wishes
 
 
 def _stated_amount(text: str) -> list[str]:

@@ -315,7 +315,8 @@ def _cost_by_rule(
     if quantity == "device_memory_gb":
         if low <= (line.accelerator_memory_gib or 0.0) * GB_PER_GIB:
             return outcome_of(answer.plan, "model")
-        large = with_memory(low / GB_PER_GIB)
+        sold = answer.context.market.offer_set.types.coded("accelerator").values
+        large = tuple(name for name in with_memory(low / GB_PER_GIB) if name in sold)
         if not large:
             return None
         chips = limits.accelerators.model_copy(update={"allow": large})

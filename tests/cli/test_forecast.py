@@ -43,10 +43,13 @@ def test_a_last_day_years_after_the_others_is_named(run_cli: Run, tmp_path: Path
     """One digit typed wrong ended in an internal error, where more years lay between than a forecast looks at."""
     path = tmp_path / "daily.csv"
     whole = "".join(Path(COSTS).read_text(encoding="utf-8").splitlines(keepends=True)[-200:])
-    path.write_text(f"date,scope,cost\n{whole}2044-10-23,data,336.70\n", encoding="utf-8")
+    path.write_text(f"date,scope,cost\n{whole}2036-10-23,data,336.70\n", encoding="utf-8")
     found = run_cli("forecast", "--daily", str(path), "--horizon", "0")
     assert found.code == 0, found.stderr
-    assert "no day between 2026-11-18 and 2044-10-23 has a cost" in found.unwrapped
+    assert "no day between 2026-11-18 and 2036-10-23 has a cost" in found.unwrapped
+    path.write_text(f"date,scope,cost\n{whole}2066-10-23,data,336.70\n", encoding="utf-8")
+    refused = run_cli("forecast", "--daily", str(path))
+    assert refused.code == 2 and "at most 20 years in a file; is a date mistyped?" in refused.stderr
 
 
 def test_formats_agree(run_cli: Run, tmp_path: Path, asked_once: Callable[[str], None]) -> None:
@@ -84,6 +87,10 @@ def test_formats_agree(run_cli: Run, tmp_path: Path, asked_once: Callable[[str],
 def test_bad_input_is_named(run_cli: Run, arguments: tuple[str, ...], said: str) -> None:
     found = run_cli("forecast", *arguments)
     assert found.code == 2 and said in found.stderr and not found.stdout and "Traceback" not in found.stderr
+
+
+def test_messages_for_a_chat_are_not_offered(run_cli: Run) -> None:
+    assert "slack" not in run_cli("forecast", "--help").stdout
 
 
 def test_years_need_no_other_option(run_cli: Run) -> None:

@@ -12,11 +12,12 @@ from pathlib import Path
 import pytest
 import yaml
 
+from benchmarks.trainer_files import filled
 from planner.errors import InputError
 from planner.trainer_files.answer import workload_from
 from planner.trainer_files.questions import ask_for_wishes
 from tests.conftest import ROOT, CliResult
-from tests.planner.trainer_files.test_formats import AXOLOTL, LLAMA_FACTORY, filled
+from tests.planner.trainer_files.test_formats import AXOLOTL, LLAMA_FACTORY
 
 Run = Callable[..., CliResult]
 
@@ -168,6 +169,14 @@ def test_three_answers_at_a_terminal_are_a_workload(run_cli: Run, tmp_path: Path
     assert (code, "exists already" in said) == (2, True)
 
 
+def test_a_question_is_put_again_until_its_answer_can_be_read(tmp_path: Path) -> None:
+    answers = ["gpt5000", "gpt2", "a lot", "1G tokens", "by christmas", "9d"]
+    code, said = _at_a_terminal(answers, tmp_path)
+    assert code == 0 and "gpt5000: is not a preset" in said and "such as 2G tokens" in said
+    written = yaml.safe_load((tmp_path / "workload.yaml").read_text(encoding="utf-8"))
+    assert written["model"] == {"preset": "gpt-2-124m"} and written["constraints"]["deadline"] == "9d"
+
+
 @pytest.mark.parametrize(
     ("answers", "remedy"),
     [
@@ -179,7 +188,7 @@ def test_three_answers_at_a_terminal_are_a_workload(run_cli: Run, tmp_path: Path
 def test_an_answer_that_cannot_be_read_says_how_to_write_it(answers: tuple[str, ...], remedy: str) -> None:
     said = iter(answers)
     with pytest.raises(InputError, match=remedy):
-        workload_from([], ask_for_wishes(lambda _text, _usual: next(said)))
+        workload_from([], ask_for_wishes(lambda _text, _usual, read: read(next(said))))
 
 
 def test_a_draft_points_editors_at_a_schema_only_where_there_is_one(run_cli: Run, tmp_path: Path) -> None:

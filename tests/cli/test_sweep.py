@@ -156,6 +156,7 @@ def test_a_cell_without_a_plan_is_a_row(run_cli: Run, tmp_path: Path) -> None:
     assert [row["status"] for row in rows] == ["infeasible", "refused"]
     assert "deadline" in rows[0]["needs"] and "nimbus" in rows[1]["message"]
     assert "REFUSED" in said.stdout and "NO PLAN" in said.stdout
+    assert "$0" not in said.stdout  # no plan is not a plan that costs nothing
 
 
 def test_a_finished_cell_is_not_planned_again(

@@ -132,6 +132,13 @@ def test_a_workload_gives_the_price_of_a_useful_hour(tmp_path: Path, run_cli: Ru
     assert rates["spot"] < rates["on_demand"]
 
 
+def test_a_card_that_nobody_rents_out_is_named_with_what_to_write(tmp_path: Path, run_cli: Run) -> None:
+    (tmp_path / "workload.yaml").write_bytes((EXAMPLES / "llama-3-8b.yaml").read_bytes())
+    machine = {**H100, "accelerator": "rtx4090-24gb-pcie", "parts": [{"name": "a", "usd": 1}]}
+    done = run_cli("tco", write(tmp_path, cloud={"workload": "workload.yaml"}, machine=machine), *DAY)
+    assert done.code == 2 and "cloud.accelerator" in done.stderr and "--set" not in done.stderr
+
+
 def test_spot_is_rented_at_the_price_that_plans_expect_in_the_middle_of_the_life(
     tmp_path: Path, run_cli: Run
 ) -> None:

@@ -159,6 +159,27 @@ def test_accelerators_are_told_by_their_memory() -> None:
     assert "h100-80gb-sxm" in large and "a100-40gb-sxm" not in large and not with_memory(10_000)
 
 
+@pytest.mark.catalog("whole")
+def test_a_plan_on_a_small_card_is_held_against_rules_of_larger_ones(run_cli: Run) -> None:
+    """Accelerators that nobody sells were named to the plans that keep a rule on memory, and refused."""
+    asked = (
+        "--data",
+        "20GB",
+        "--goal",
+        "image_classification",
+        "--effort",
+        "small",
+        "--deadline",
+        "1d",
+        *DAY,
+    )
+    done = run_cli("size", *asked, "--budget", "20", "--location", "gcp/europe-west4", "-o", "json")
+    assert done.code == 0, done.stderr
+    answer = json.loads(done.stdout)
+    larger = next(rule for rule in answer["rules"] if rule["rule_id"] == "R10")  # at least 40 GB
+    assert larger["model"] < 40 and float(larger["rule_cost_usd"]) > float(larger["model_cost_usd"])
+
+
 def test_cpus_are_a_range_without_a_price() -> None:
     """100 h x 989 / 312 on an A100, and 10 to 120 times that; the catalog has no machine without accelerators."""
     cpus = {one.name: one for one in alternatives_to("h100-80gb-sxm", 100.0, 20.0)}["CPUs alone"]

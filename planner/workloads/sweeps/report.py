@@ -82,7 +82,7 @@ def _groups(sweep: Sweep) -> list[dict[str, Any]]:
         out.append(
             {
                 "as_of": day, "scenario": scenario or AS_IT_IS, "cells": len(rows), "planned": len(planned),
-                "total_usd": sum((Decimal(row["total_usd"]) for row in planned), Decimal(0)),
+                "total_usd": sum(Decimal(row["total_usd"]) for row in planned) if planned else None,
                 "change_ratio": median(changes) if changes else "",
             }
         )  # fmt: skip

@@ -146,6 +146,22 @@ def test_who_decided_is_told() -> None:
     assert can_still_finish(question, at[2.8]) and not can_still_finish(question, at[3.0])
 
 
+@pytest.mark.parametrize(
+    ("left", "up", "expected"),
+    [(3.5, True, "spot"), (3.5, False, "on_demand"), (3.05, True, "on_demand")],
+)
+def test_where_on_demand_is_too_late_spot_that_can_be_in_time_is_started(
+    left: float, up: bool, expected: str
+) -> None:
+    question = job(3, work_hours=3.0, deadline_hours=10.0, restart_hours=0.1, on_demand_acquire_hours=1.0)
+    zones = tuple(ZoneState(f"z{n}", up and n > 0, 1.0 - n / 10, 1.0) for n in range(3))
+    state = JobState(10.0 - left, 0.0, "idle", None, 0.0, None, zones)
+    for policy in ("survival", "greedy", "spot_only"):
+        action, _ = decide(make_policy(policy, question, {one.name: hazard_table() for one in zones}), state)
+        assert action.mode == expected
+        assert action.zone == ("z2" if expected == "spot" else None)
+
+
 @pytest.mark.parametrize("mode", ["idle", "spot", "on_demand"])
 @pytest.mark.parametrize("zones", [1, 2, 3])
 def test_spot_alone_is_in_time_where_its_roll_out_is(zones: int, mode: str) -> None:

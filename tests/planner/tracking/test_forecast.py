@@ -9,6 +9,7 @@ from datetime import timedelta
 import numpy as np
 import pytest
 
+from catalogs.tables.table import Floats
 from planner.errors import InputError
 from planner.plan.model import Goal
 from planner.tracking.answer import Ask, Tracked, track
@@ -88,6 +89,24 @@ def test_a_run_is_late_more_often_where_on_demand_is_scarce_when_spot_is() -> No
     assert (never, always) == (p_late(0.0, 0.0), p_late(1.0, 0.0)) and always < 0.5 * never
     chances = [p_late(0.9, link) for link in (0.0, 0.43, 1.0)]
     assert always < chances[0] < chances[1] - 0.005 < chances[2] - 0.01 and chances[2] <= never
+
+
+@pytest.mark.parametrize("deadline", [50.0, 25.0])
+def test_a_wait_falls_back_at_the_last_moment_however_long_it_would_last(deadline: float) -> None:
+    """On-demand that surely comes ends a stop in time, also one that would last beyond the deadline and is the last."""
+    planned = replace(spot_planned(), fallback_usd_per_hour=6.0, fallback_hours=0.5, had_ratio=1.0)
+    rng, n = np.random.default_rng(4), 4000
+
+    def run(limit: float | None) -> tuple[Floats, Floats, Floats]:
+        never = np.full(n, 1e-12)
+        drawn = _Run(planned, rng, np.full(n, 20.0), never, np.full(n, 30.0), limit)
+        return drawn.to_the_end(stalled_hours=40.0)
+
+    alone, in_time = run(None), run(deadline)
+    assert (alone[0] > deadline).mean() > 0.2 and not alone[2].any()
+    assert in_time[0].max() <= deadline
+    assert ((in_time[2] == 20.0) | (in_time[2] == 0.0)).all() and (in_time[2] > 0).mean() > 0.2
+    assert np.quantile(in_time[1], 0.99) <= 20.0 + planned.paid_setback_ratio * planned.setback_hours + 1e-9
 
 
 def steady(step_s: float, rows: int = 500, per_row: int = 6, hours: float = 0.2) -> Progress:
