@@ -146,23 +146,6 @@ class PipelineAnswer(Presentable):
         return max((stage.end_hours for stage in self.stages), default=math.nan)
 
     @property
-    def expected_end_hours(self) -> float:
-        """When the last task ends, if each takes its expected hours and starts when what it waits for has ended.
-
-        Where tasks share quotas, also when those have ended that end before it in the plan: it then runs at once with
-        no other tasks than in the plan, which keeps the quotas.
-        """
-        ends: dict[str, float] = {}
-        for stage in self.stages:
-            task = stage.way.task
-            ready = [ends[move.source] + move.hours for move in self.transfers if move.target == task]
-            if self.shared:
-                before = (one for one in self.stages if one.end_hours <= stage.start_hours + TIE_HOURS)
-                ready += [ends.get(one.way.task, 0.0) for one in before]
-            ends[task] = max(ready, default=0.0) + stage.way.expected_hours
-        return max(ends.values(), default=math.nan)
-
-    @property
     def undecided(self) -> bool:
         """Whether the search ended without a plan within the limits and without a proof that there is none."""
         if self.over_budget_usd is None or self.budget_usd is None:

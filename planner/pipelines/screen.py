@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 NEXT = ("pipeline FILE -o json --out answer.json", "verify answer.json --workload FILE")
 _MOST_TASKS = 10
 _WHOLE_FROM = 100  # US dollars
+_TIE_HOURS = 1e-6
 _SOONER_RATIO = 0.9  # expected ends from here on are not told apart from the planned one
 
 
@@ -150,6 +152,23 @@ def _risk(answer: PipelineAnswer) -> list[Row]:
     ]
 
 
+def expected_end_hours(answer: PipelineAnswer) -> float:
+    """When the last task ends, if each takes its expected hours and starts when what it waits for has ended.
+
+    Where tasks share quotas, also when those have ended that end before it in the plan: it then runs at once with no
+    other tasks than in the plan, which keeps the quotas.
+    """
+    ends: dict[str, float] = {}
+    for stage in answer.stages:
+        task = stage.way.task
+        ready = [ends[move.source] + move.hours for move in answer.transfers if move.target == task]
+        if answer.shared:
+            before = (one for one in answer.stages if one.end_hours <= stage.start_hours + _TIE_HOURS)
+            ready += [ends.get(one.way.task, 0.0) for one in before]
+        ends[task] = max(ready, default=0.0) + stage.way.expected_hours
+    return max(ends.values(), default=math.nan)
+
+
 def _done(answer: PipelineAnswer) -> Row:
     end = (answer.start + timedelta(hours=answer.end_hours)).isoformat()
     by = (
@@ -159,7 +178,7 @@ def _done(answer: PipelineAnswer) -> Row:
         f"{by}{moment_known(end, 0.0, answer.start.year)}, {numbers.hours(answer.end_hours)} h from the start"
     ]
     if answer.confidence is not None:
-        expected = answer.expected_end_hours
+        expected = expected_end_hours(answer)
         if expected < _SOONER_RATIO * answer.end_hours:
             parts.append(f"about {expected:,.{int(expected < 10)}f} h if each takes its expected time")
         parts.append(f"each task ends as planned with {numbers.percent(answer.confidence, 0)} or more")

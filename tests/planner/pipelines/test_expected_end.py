@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from planner.pipelines.answer import PipelineAnswer
+from planner.pipelines.screen import expected_end_hours
 
 
 def _stage(task: str, start: float, end: float, expected: float) -> Any:
@@ -21,7 +21,7 @@ def _move(source: str, target: str, hours: float) -> Any:
 
 def _expected(stages: list[Any], moves: list[Any], *shared: str) -> float:
     answer = SimpleNamespace(stages=stages, transfers=moves, shared=shared)
-    return cast("Any", PipelineAnswer.expected_end_hours).fget(cast("Any", answer))
+    return expected_end_hours(cast("Any", answer))
 
 
 def test_the_longest_chain_counts() -> None:
