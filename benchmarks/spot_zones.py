@@ -62,15 +62,11 @@ def alone_in(job: SpotJob, zone: SpotZone) -> SpotJob:
 
 def cheapest_forecast(job: SpotJob, model: HazardModel, policy: str = "survival") -> SpotZone:
     """The zone in which the policy alone is expected to cost least; that needs an order, so few futures."""
-    tables = {zone.name: model.table_for(zone) for zone in job.zones}
-    return min(
-        job.zones,
-        key=lambda zone: (
-            forecast_launch(
-                alone_in(job, zone), model, policy, futures=100, tables={zone.name: tables[zone.name]}
-            ).cost_ratio
-        ),
-    )
+
+    def cost_and_name(zone: SpotZone) -> tuple[float, str]:
+        return forecast_launch(alone_in(job, zone), model, policy, futures=100).cost_ratio, zone.name
+
+    return min(job.zones, key=cost_and_name)
 
 
 def main() -> None:

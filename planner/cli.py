@@ -21,6 +21,7 @@ from planner.startup import (
     EndedError,
     abandon_stdout,
     end,
+    given,
     limit_memory,
     report,
     watch_for_interrupt,
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     import logging
 
 PROGRAM = "planner"
-_PACKAGES = (PROGRAM, "catalogs", "solvers")
+_PACKAGES, _USAGE = (PROGRAM, "catalogs", "solvers"), "planner.commands.unknown_option"
 MAX_MEMORY_BYTES = 2 << 30  # of an answer, unless --max-memory or the setting says otherwise
 
 
@@ -130,6 +131,7 @@ class Session:
     reproducible: bool = False  # leave out what differs between equal runs: the time that they took
     is_program: bool = False  # this process runs nothing else, so that its limits may be set
     max_memory_bytes: int = 0  # 0: unlimited
+    settings: tuple[str, ...] = ()  # their values, which a message may quote
 
     def limit_memory(self, size_bytes: int) -> None:
         """Limit the memory of the process if it is the program's own; 0: no limit."""
@@ -282,6 +284,7 @@ def root(ctx: click.Context) -> None:
     from planner.config import command_defaults, environment_for_folders, load_settings
 
     settings = load_settings()
+    ctx.ensure_object(Session).settings = tuple(setting.value for setting in settings)
     _limit_by_default(ctx, next(s.value for s in settings if s.name == "max_memory"))
     ctx.default_map = dict.fromkeys(COMMANDS, command_defaults(settings))
     for name, value in environment_for_folders(settings).items():
@@ -381,12 +384,11 @@ def _main(args: Sequence[str] | None) -> int:
 def _guarded(arguments: list[str], session: Session) -> int:
     """Run; every exception becomes a message and an exit code."""
     try:
-        return _run(arguments, session)
+        return _run(list(arguments), session)
     except click.exceptions.Exit as stop:
         return int(stop.exit_code)
     except click.ClickException as error:
-        unknown = importlib.import_module("planner.commands.unknown_option")
-        unknown.show(error)
+        importlib.import_module(_USAGE).show(error, given(arguments, session.settings))
         return int(error.exit_code)
     except _BrokenStdoutError:
         return abandon_stdout()
@@ -395,4 +397,4 @@ def _guarded(arguments: list[str], session: Session) -> int:
     except (KeyboardInterrupt, EOFError, click.Abort):
         return EndedError().report()
     except Exception as error:  # noqa: BLE001 - the last resort: every defect becomes a message
-        return report(error, session.verbosity, session.max_memory_bytes)
+        return report(error, session.verbosity, session.max_memory_bytes, given(arguments, session.settings))

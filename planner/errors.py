@@ -11,11 +11,64 @@ PlannerError
 
 from __future__ import annotations
 
+import os
+import re
+from collections.abc import Iterable
+
+LONGEST_VALUE = 200  # characters of a value that a message quotes
+_LONGEST_PATH, LONGEST_NAME = 4096, 255  # PATH_MAX and NAME_MAX of Linux
+_NO_NAME = rf"[^{re.escape(os.sep)}]{{{LONGEST_NAME + 1}}}"
+# A value in quotes as `repr` writes them, on one line, or a long word; an apostrophe inside a word opens nothing.
+_VALUE = r"""(?<!\w)(?:'(?:[^'\\\n]|\\.)*+'|"(?:[^"\\\n]|\\.)*+")(?!\w)|\S{201,}+"""
+
+
+def shortened(text: str) -> str:
+    """The two ends of a long value, 200 characters in all; what may be a path stays whole, to be copied.
+
+    >>> shortened("x" * 90 + "y" * 900 + "z" * 90)  # doctest: +ELLIPSIS
+    'xxx...yyyyyyyy...yyyyyyyyyzzz...zzz'
+    """
+    if len(text) <= LONGEST_VALUE or _may_be_path(text):
+        return text
+    return f"{text[:98]}...{text[-99:]}"
+
+
+def _may_be_path(text: str) -> bool:
+    return len(text) <= _LONGEST_PATH and os.sep in text and not re.search(_NO_NAME, text)
+
+
+def with_short_values(message: str, values: Iterable[str] = ()) -> str:
+    """A message in which each value in quotes, each word, and each of the `values` is `shortened`.
+
+    >>> with_short_values("--as-of '" + "a b " * 1000 + "': is not a day")  # doctest: +ELLIPSIS
+    "--as-of 'a b ...a b ': is not a day"
+    """
+    if len(message) <= LONGEST_VALUE:
+        return message
+    for value in values:
+        if len(value) > LONGEST_VALUE:
+            message = message.replace(value, shortened(value))
+    return re.sub(_VALUE, _short_value, message)
+
+
+def _short_value(value: re.Match[str]) -> str:
+    text = value[0]
+    if text[0] in "'\"" and text[-1] == text[0]:
+        return f"{text[0]}{shortened(text[1:-1])}{text[0]}"
+    return shortened(text)
+
 
 class PlannerError(Exception):
-    """Base of all errors with a message for the user; `exit_code` is the process's exit code."""
+    """Base of all errors with a message for the user, which quotes at most 200 characters of a value.
+
+    `exit_code` is the process's exit code.
+    """
 
     exit_code = 1
+
+    def __init__(self, *args: object) -> None:
+        """Shorten the values that the message quotes."""
+        super().__init__(*(with_short_values(arg) if isinstance(arg, str) else arg for arg in args))
 
     def _render_traceback_(self) -> list[str]:
         """What a notebook shows: the message, which names place and remedy, and no traceback (asked for by IPython)."""

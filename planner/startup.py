@@ -16,11 +16,10 @@ import contextlib
 import functools
 import gc
 import os
-import re
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType, FunctionType
 from typing import TextIO, TypeVar
@@ -28,6 +27,7 @@ from typing import TextIO, TypeVar
 import click
 
 from planner.asked import early
+from planner.errors import LONGEST_VALUE, with_short_values
 from planner.records import record
 
 _Called = TypeVar("_Called", bound=Callable[..., object])
@@ -40,8 +40,6 @@ _MANY_OBJECTS = 100_000  # made between two looks for garbage in cycles, of whic
 _LITTLE = 512 << 20  # a limit of memory within reach of what the libraries take
 _NONE_FOUND = "No usable temporary directory"  # as Python's `tempfile` begins to say it
 _NO_TEMPORARY = "set TMPDIR to a folder that can be written, or give the container one (--tmpfs /tmp)"
-_LONG_WORD = re.compile(r"\S{201,}")  # a value, a path or an option that nobody reads to its end
-_LONGEST_PATH = 4096  # PATH_MAX of Linux
 EXIT_INTERNAL = 1
 EXIT_MEMORY = 6
 EXIT_OUTPUT = 7
@@ -282,27 +280,28 @@ def _printable(text: str) -> str:
     return "".join(c if c.isprintable() or c in "\n\t" else c.encode("unicode_escape").decode() for c in text)
 
 
-def as_shown(message: str) -> str:
-    """A message as a terminal may show it: printable, and of a long value that is no path its two ends.
+def given(arguments: Sequence[str], settings: Sequence[str]) -> list[str]:
+    """What the user gave, and a message may quote."""
+    folders = [value for name, value in os.environ.items() if name.startswith(("HOME", "PLANNER_", "XDG_"))]
+    return [*arguments, *settings, *folders]
 
-    >>> as_shown("--set " + "x" * 5000 + ": expected KEY=VALUE")  # doctest: +ELLIPSIS
-    '--set xxx...xxx: expected KEY=VALUE'
+
+def as_shown(message: str, arguments: Sequence[str] = ()) -> str:
+    """A message as a terminal may show it: printable, and of a long value its two ends.
+
+    Args:
+        message: what went wrong.
+        arguments: what was given; the message may quote it, or its values, without quotation marks.
     """
-    return _LONG_WORD.sub(_shortened, _printable(message))
+    long = [text for text in arguments if len(text) > LONGEST_VALUE]
+    values = (_printable(part.strip()) for text in long for part in (text, text.partition("=")[2]))
+    return with_short_values(_printable(message), values)
 
 
-def _shortened(word: re.Match[str]) -> str:
-    """The two ends of a long word; a path that there can be stays whole, to be copied."""
-    text = word[0]
-    if len(text) <= _LONGEST_PATH and os.sep in text:
-        return text
-    return f"{text[:98]}...{text[-99:]}"
-
-
-def fail(message: str, code: int) -> int:
+def fail(message: str, code: int, arguments: Sequence[str] = ()) -> int:
     """Print an error message, where that is possible; returns the exit code."""
     try:
-        click.echo(f"error: {as_shown(message)}", file=sys.stderr)
+        click.echo(f"error: {as_shown(message, arguments)}", file=sys.stderr)
     except OSError:
         abandon(sys.stderr)
     return code
@@ -318,13 +317,14 @@ def _beyond_memory(limit: int) -> str:
     )
 
 
-def report(error: Exception, verbosity: int, max_memory_bytes: int) -> int:
+def report(error: Exception, verbosity: int, max_memory_bytes: int, arguments: Sequence[str] = ()) -> int:
     """Print the message of an exception; returns the exit code.
 
     Args:
         error: what was raised.
         verbosity: above 0, tracebacks of our own defects; above 1, all.
         max_memory_bytes: limit of the process, 0 where there is none.
+        arguments: as `given`.
     """
     from planner.asked.calls import as_planner_error
 
@@ -346,9 +346,9 @@ def report(error: Exception, verbosity: int, max_memory_bytes: int) -> int:
         if said is None or verbosity > 1:
             click.echo("".join(traceback.format_exception(error)), file=sys.stderr, nl=False)
     if said is not None:
-        return fail(str(said), said.exit_code)
+        return fail(str(said), said.exit_code, arguments)
     hint = "" if verbosity > 0 else "; run with -v for the traceback"
-    return fail(f"internal error: {type(error).__name__}: {error}{hint}", EXIT_INTERNAL)
+    return fail(f"internal error: {type(error).__name__}: {error}{hint}", EXIT_INTERNAL, arguments)
 
 
 def abandon_stdout() -> int:

@@ -71,11 +71,11 @@ def parse_duration(value: object) -> timedelta:
 
 def _checked_duration(seconds: Decimal | float, text: str) -> timedelta:
     if seconds <= 0:
-        raise ValueError(f"must be longer than zero, got '{text}'")
+        raise ValueError(f"must be longer than zero, got {text!r}")
     if float(seconds) < _MIN_DURATION_S:
-        raise ValueError(f"is shorter than a millisecond: '{text}'")
+        raise ValueError(f"is shorter than a millisecond: {text!r}")
     if seconds > _MAX_DURATION_S:
-        raise ValueError(f"is longer than 100 years: '{text}'")
+        raise ValueError(f"is longer than 100 years: {text!r}")
     return timedelta(seconds=float(seconds))
 
 
@@ -85,7 +85,7 @@ def _iso_seconds(text: str) -> Decimal | None:
     match = re.match(_DURATION_ISO, text)
     if match is None:
         raise ValueError(
-            f"is not an ISO 8601 duration of fixed length: '{text}'; write like 'P3DT4H' "
+            f"is not an ISO 8601 duration of fixed length: {text!r}; write like 'P3DT4H' "
             "(months and years differ in length)"
         )
     return sum(
@@ -111,10 +111,10 @@ def _parts_seconds(text: str) -> Decimal:
         match = re.match(_DURATION_PART, rest)
         if match is None:
             more = " (months and years differ in length)" if re.search(_OF_NO_FIXED_LENGTH, rest) else ""
-            raise ValueError(f"is not a duration: '{text}'; write like '72h', '3d 4h', '30m' or '2w'{more}")
+            raise ValueError(f"is not a duration: {text!r}; write like '72h', '3d 4h', '30m' or '2w'{more}")
         unit = match.group(2)[0].lower()
         if unit in seen:
-            raise ValueError(f"names one unit twice: '{text}'")
+            raise ValueError(f"names one unit twice: {text!r}")
         seen.add(unit)
         total += _exact(match.group(1)) * _DURATION_UNITS[unit]
         rest = rest[match.end() :].lstrip(" ,\t")
@@ -131,15 +131,15 @@ def parse_size(value: object) -> int:
         return _checked_size(_decimal(value), str(value))
     text = value.strip()
     if text.startswith("-"):
-        raise ValueError(f"must be more than zero, got '{text}'")
+        raise ValueError(f"must be more than zero, got {text!r}")
     match = re.match(_SIZE, text)
     if match is None:
-        raise ValueError(f"is not a size: '{text}'; write like '100GB', '1.6 TB' or '80GiB'")
+        raise ValueError(f"is not a size: {text!r}; write like '100GB', '1.6 TB' or '80GiB'")
     number, unit = match.groups()
     if not unit:
         return _checked_size(_exact(number), text)
     if len(unit) == 2 and unit[0] in "KMGTPE" and unit[1] == "b":
-        raise ValueError(f"'{unit}' may mean bits or bytes: write '{number}{unit[0].upper()}B' for bytes")
+        raise ValueError(f"{unit!r} may mean bits or bytes: write '{number}{unit[0].upper()}B' for bytes")
     factor = _SIZE_UNITS.get(unit.upper())
     if factor is None:
         near = (
@@ -148,16 +148,16 @@ def parse_size(value: object) -> int:
             else ""
         )
         raise ValueError(
-            f"has an unknown unit '{unit}' (B, KB, MB, GB, TB, PB, KiB, MiB, GiB, TiB, PiB){near}"
+            f"has an unknown unit {unit!r} (B, KB, MB, GB, TB, PB, KiB, MiB, GiB, TiB, PiB){near}"
         )
     return _checked_size(_exact(number) * factor, text)
 
 
 def _checked_size(size: Decimal, text: str) -> int:
     if not size.is_finite() or size < 1:
-        raise ValueError(f"must be at least one byte, got '{text}'")
+        raise ValueError(f"must be at least one byte, got {text!r}")
     if size > MAX_SIZE_BYTES:
-        raise ValueError(f"is more than 100 PB: '{text}'")
+        raise ValueError(f"is more than 100 PB: {text!r}")
     return int(size.to_integral_value())
 
 
@@ -169,16 +169,16 @@ def parse_count(value: object) -> int:
         text = value.strip()
         word = re.match(_COUNT_WORD, text)
         if word is not None:
-            raise ValueError(f"must be a plain number, got '{text}': {_in_digits(*word.groups())}")
+            raise ValueError(f"must be a plain number, got {text!r}: {_in_digits(*word.groups())}")
         if re.fullmatch(_GROUPED, text):
-            raise ValueError(f"has commas between its digits: '{text}'; write '{text.replace(',', '_')}'")
+            raise ValueError(f"has commas between its digits: {text!r}; write '{text.replace(',', '_')}'")
         if re.match(_COUNT, text) is None:
-            raise ValueError(f"must be a whole number like 300 or 300e9, got '{text}'")
+            raise ValueError(f"must be a whole number like 300 or 300e9, got {text!r}")
         number = _exact(text)
     else:
         text, number = str(value), _decimal(value)
     if not number.is_finite():
-        raise ValueError(f"must be a finite number, got '{text}'")
+        raise ValueError(f"must be a finite number, got {text!r}")
     if number <= 0:
         raise ValueError(f"must be more than zero, got {text}")
     if number > MAX_COUNT:
@@ -219,10 +219,10 @@ def _parse_usd(value: object, *, zero: bool) -> Decimal:
             raise ValueError(f"{least}, got {text}")
         match = re.match(_MONEY, text)
         if match is None:
-            raise ValueError(f"is not an amount in US dollars: '{value}'; write like 5000 or 5000.50")
+            raise ValueError(f"is not an amount in US dollars: {value!r}; write like 5000 or 5000.50")
         if "," in match.group(1) and not re.match(_GROUPED, match.group(1)):
             raise ValueError(
-                f"has a comma that separates no thousands: '{value}'; write like 5000 or 5000.50"
+                f"has a comma that separates no thousands: {value!r}; write like 5000 or 5000.50"
             )
         amount = _exact(match.group(1).replace(",", ""))
     else:
@@ -241,9 +241,9 @@ def _exact(text: str) -> Decimal:
     try:
         number = Decimal(text.replace("_", ""))
     except InvalidOperation:
-        raise ValueError(f"is not a number of a usual size: '{text[:40]}'") from None
+        raise ValueError(f"is not a number of a usual size: {text[:40]!r}") from None
     if number and not -_MAX_EXPONENT <= number.adjusted() <= _MAX_EXPONENT:
-        raise ValueError(f"is not between 1e-{_MAX_EXPONENT} and 1e{_MAX_EXPONENT}: '{text[:40]}'")
+        raise ValueError(f"is not between 1e-{_MAX_EXPONENT} and 1e{_MAX_EXPONENT}: {text[:40]!r}")
     return number
 
 

@@ -29,7 +29,7 @@ def remembered_chances() -> Iterator[None]:
     with (
         mock.patch.object(Progress, "chance", remembered_chance()),
         mock.patch("planner.judge.chance.Elapsed", elapsed),
-        mock.patch("planner.judge.turns.Elapsed", elapsed),
+        mock.patch("planner.judge.spot_policies.Elapsed", elapsed),
     ):
         yield
 

@@ -30,9 +30,21 @@ def cache_directory() -> Path:
 
 
 def user_folder(variable: str, default: str) -> Path:
-    """A folder of the XDG Base Directory Specification, by which a relative one is ignored."""
+    """A folder of the XDG Base Directory Specification, by which a relative one is ignored; so is a relative HOME."""
     chosen = os.path.expanduser(os.environ.get(variable, "").strip())  # noqa: PTH111 - no error without a home
-    return Path(chosen if os.path.isabs(chosen) else os.path.expanduser(default))  # noqa: PTH111, PTH117
+    usual = os.path.expanduser(default)  # noqa: PTH111
+    return Path(next((path for path in (chosen, usual) if os.path.isabs(path)), "") or _of_account(default))  # noqa: PTH117
+
+
+def _of_account(default: str) -> str:
+    """A folder in the home of the account, whatever HOME says; where there is none, a place that keeps nothing."""
+    try:
+        import pwd
+
+        home = pwd.getpwuid(os.getuid()).pw_dir
+    except (ImportError, KeyError):
+        home = os.devnull
+    return default.replace("~", home, 1)
 
 
 def is_folder(path: Path) -> bool:

@@ -11,10 +11,53 @@ from decimal import Decimal, InvalidOperation
 from catalogs.errors import CatalogError
 from catalogs.offers.naming import known_accelerators
 from catalogs.offers.owned_cost import OwnedCost, owned_cost_breakdown
-from catalogs.offers.static_site import stated_site
 from catalogs.tables.accelerators import canonical, load_accelerators
 from catalogs.tables.model import PurchaseOption
-from catalogs.tariffs.carbon import Site
+from catalogs.tariffs.carbon import Grid, Overhead, Site, load_carbon
+
+STATED = "stated"
+_SOURCE = "stated in the file of the machine"
+
+
+def stated_site(
+    values: Mapping[str, tuple[str, int]], texts: Mapping[str, str], numbers: Mapping[str, Decimal]
+) -> tuple[Site | None, list[tuple[int, str]]]:
+    """Where the machine draws its electricity; None where the file states neither grid nor PUE (docs/carbon.md).
+
+    What is not stated is that of the machine's provider and region, as for any offer.
+
+    Args:
+        values: fields as written, with their lines.
+        texts: checked texts, with defaults.
+        numbers: checked numbers, with defaults.
+    """
+    tables = load_carbon()
+    provider, region = texts.get("provider", ""), texts.get("region", "")
+    place, figure = values.get("grid", ("", 0)), values.get("grid_gco2e_per_kwh", ("", 0))
+    if place[0] and figure[0]:
+        return None, [(place[1], "grid: give either grid or grid_gco2e_per_kwh, not both")]
+    grid: Grid | None = tables.grid(provider, region)
+    if place[0]:
+        grid = tables.grid_of(place[0])
+        if grid is None:
+            return None, [(place[1], f"grid: {place[0]!r} has no figure; {_remedy()}")]
+    elif figure[0] and "grid_gco2e_per_kwh" in numbers:
+        grid = tables.stated_grid(float(numbers["grid_gco2e_per_kwh"]), _SOURCE)
+    overhead = tables.overhead(provider)
+    if values.get("pue", ("", 0))[0] and "pue" in numbers:
+        pue = float(numbers["pue"])
+        overhead = Overhead(pue, pue, pue, STATED, _SOURCE)
+    elif not (place[0] or figure[0]):
+        return None, []
+    return Site(grid, overhead), []
+
+
+def _remedy() -> str:
+    return (
+        "name a region of the bundled data (gcp/europe-west3), a country that has a national mean "
+        f"({', '.join(load_carbon().countries)}), or state grid_gco2e_per_kwh"
+    )
+
 
 Faults = list[tuple[int, str]]
 _LINKS = ("nvswitch", "nvlink", "pcie", "neuronlink", "xgmi", "ici", "single", "unknown")
@@ -136,7 +179,7 @@ def no_such_field(entry: Entry) -> Faults:
                 [_OTHER_WORDS[name]] if name in _OTHER_WORDS else difflib.get_close_matches(name, FIELDS, n=1)
             )
             hint = f" (did you mean {close[0]}?)" if close else ""
-            faults.append((line, f"{name}: no such field{hint}"))
+            faults.append((line, f"{name[:200]}: no such field{hint}"))
     return faults
 
 

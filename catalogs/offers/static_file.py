@@ -97,7 +97,7 @@ def _read_yaml(path: Path, text: str) -> tuple[Values, list[Entry], Faults]:
             continue
         else:
             expected = "version: 1, defaults (a mapping) and machines (a list)"
-            faults.append((line, f"{name}: not understood here; the file has {expected}"))
+            faults.append((line, f"{name[:200]}: not understood here; the file has {expected}"))
     return defaults, entries, faults
 
 

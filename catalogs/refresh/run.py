@@ -163,7 +163,7 @@ def _chosen_regions(provider: Provider, patterns: Sequence[str]) -> list[str]:
 
         close = difflib.get_close_matches(patterns[0], available, n=3)
         hint = f"did you mean {', '.join(close)}?" if close else f"it has {len(available)} regions"
-        raise CatalogInputError(f"no region of {name} fits {', '.join(patterns)} ({hint})")
+        raise CatalogInputError(f"no region of {name} fits {', '.join(map(repr, patterns))} ({hint})")
     return chosen
 
 

@@ -152,7 +152,7 @@ def open_statement(root: Path, key_file: Path, now: datetime | None = None) -> S
     text, name, signature = _parts(path, content)
     if name not in keys:
         raise ForeignCatalogError(
-            f"foreign catalog: {path} is signed by key {name}, and {key_file} holds {', '.join(sorted(keys))}; "
+            f"foreign catalog: {path} is signed by key {name[:200]}, and {key_file} holds {', '.join(sorted(keys))}; "
             "get a catalog of the pinned signer, or pin the new key after asking its owner"
         )
     _check_signature(path, keys[name], text, signature)

@@ -133,10 +133,6 @@ class CarbonTables:
         """What making the server of an instance type emitted, None where unknown."""
         return self._embodied.get((provider, instance_type))
 
-    def carbon_free_ratio(self, provider: str, region: str) -> float | None:
-        """Carbon-free share of a region's electricity hour by hour: market-based, never part of grid figures."""
-        return self._carbon_free.get((provider, region))
-
     @cached_property
     def draws(self) -> dict[str, Draw]:
         """Figures of the energy model by name."""
@@ -214,11 +210,6 @@ class CarbonTables:
             (row["provider"], row["instance_type"]): Embodied(*(self._positive(row, name) for name in names[2:]))
             for row in self._read("embodied_servers.csv", *names)
         }  # fmt: skip
-
-    @cached_property
-    def _carbon_free(self) -> dict[tuple[str, str], float]:
-        rows = self._read("carbon_free_share.csv", "provider", "region", "carbon_free_ratio")
-        return {(row["provider"], row["region"]): float(row["carbon_free_ratio"]) for row in rows}
 
     def _read(self, name: str, *columns: str) -> list[Row]:
         return read_rows(self.directory / name, columns)

@@ -232,13 +232,13 @@ def _faults(plan: SpotPlan, state: RunState, launched: datetime, now: datetime) 
     for number, zone in enumerate(state.zones):
         if not _is_known(plan, zone):
             zones = sorted({place.zone or place.region for place in plan.places})
-            text = f"'{zone.name}' is not a zone of the plan's ({', '.join(zones)}): give its region if it is meant"
+            text = f"{zone.name!r} is not a zone of the plan's ({', '.join(zones)}): give its region if it is meant"
             yield Fault(("zones", number, "name"), text, near(zone.name, zones))
     regions = {place_of(plan, zone).region for zone in state.zones} | {place.region for place in plan.places}
     if state.checkpoint_region is not None and state.checkpoint_region not in regions:
         hint = near(state.checkpoint_region, sorted(regions))
         yield Fault(
-            ("checkpoint_region",), f"'{state.checkpoint_region}' is the region of none of the zones", hint
+            ("checkpoint_region",), f"{state.checkpoint_region!r} is the region of none of the zones", hint
         )
 
 

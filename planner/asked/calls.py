@@ -10,13 +10,15 @@ import functools
 import inspect
 from collections.abc import Callable, Collection
 from decimal import Decimal
+from errno import ENAMETOOLONG
 from math import inf, nan
 from numbers import Integral, Real
+from os import PathLike
 from typing import NamedTuple, ParamSpec, TypeVar
 
 from catalogs.errors import CatalogError as StoreError
 from catalogs.errors import CatalogInputError, missing_extra
-from planner.errors import CatalogError, InputError, OutputError, PlannerError
+from planner.errors import CatalogError, InputError, OutputError, PlannerError, shortened, with_short_values
 from solvers.problem.errors import BackendError, SpreadError
 
 _Given = ParamSpec("_Given")
@@ -122,6 +124,9 @@ def question(ask: Callable[_Given, _Answer]) -> Callable[_Given, _Answer]:
             return ask(*args, **given)
         except Exception as error:
             message = as_planner_error(error)
+            if message is not None:
+                texts = [str(value) for value in arguments.values() if isinstance(value, str | PathLike)]
+                message.args = tuple(with_short_values(str(arg), texts) for arg in message.args)
             if message is None or message is error:
                 raise
             raise message from error
@@ -183,5 +188,7 @@ def as_planner_error(error: Exception) -> PlannerError | None:
         detail = str(error).partition(" - ")[0]
         return InputError(f"a CSV file cannot be read: {detail}; quote the cell or save the file again")
     if isinstance(error, OSError) and error.strerror and error.filename is not None:
+        if error.errno == ENAMETOOLONG:
+            return InputError(f"{shortened(str(error.filename))}: {error.strerror}")
         return OutputError(f"{error.filename}: {error.strerror}")
     return None

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from planner.asked.options import Options, options_at
 from planner.errors import InputError
-from planner.inputs.quantities import of_our_time
+from planner.inputs.quantities import of_our_time, parse_month
 
 Day = date | str
 """A day: a `date`, a `datetime`, or text such as `2026-11-20`."""
@@ -39,8 +39,17 @@ def day_of(day: Day | None) -> date | None:
 
 
 def month_of(month: Day | None) -> date | None:
-    """The first day of a month, which may be text such as `2026-10`."""
-    day = day_of(f"{month}-01" if isinstance(month, str) and len(month) == 7 else month)
+    """The first day of a month, which may be text such as `2026-10`, or be given by one of its days.
+
+    Raises:
+        InputError: the text is neither a month nor a date, or of no year of our time.
+    """
+    if isinstance(month, str) and len(month) != len("2026-11-20"):
+        try:
+            return parse_month(month)
+        except ValueError as error:
+            raise InputError(f"month: {error}") from None
+    day = day_of(month)
     return None if day is None else day.replace(day=1)
 
 

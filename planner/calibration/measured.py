@@ -104,7 +104,7 @@ def _unknown_device(device: str, machine_set: MachineSet) -> Fault:
     known = sorted({*types.coded("accelerator").values, *types.coded("instance_type").values} - {""})
     close = near(device.lower(), known)
     more = "" if close else "; `planner catalog list` shows them"
-    return Fault(_MEASURED, f"no instance type or accelerator called '{device}' in the catalog{more}", close)
+    return Fault(_MEASURED, f"no instance type or accelerator called {device!r} in the catalog{more}", close)
 
 
 def make_calibration(

@@ -333,15 +333,11 @@ def price_parts(
     kept += stored.cost(hours)
     np.add.at(cost, row, each.worker_usd)
     np.add.at(cash, row, each.cash_usd - each.kept_usd)
-    months: dict[str, Floats] = {}
-    for name in ("dataset_gib_months", "checkpoint_gib_months"):
-        months[name] = np.zeros(len(hours))
-        months[name][row] = getattr(each, name)
     priced: dict[str, Floats] = {}
     for name in ("billed_hours", "instance_hours"):
         priced[name] = np.zeros(offer.shape)
         priced[name][row, part] = getattr(each, name)
-    return {"cost_usd": cost + kept, "cash_usd": cash + kept, **months}, priced
+    return {"cost_usd": cost + kept, "cash_usd": cash + kept}, priced
 
 
 def _append(candidates: Candidates, parts: list[_Mixed], pools: tuple[Ints, ...]) -> Candidates:

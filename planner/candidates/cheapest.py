@@ -171,9 +171,7 @@ class _Search:
         step, nodes = shapes["step_time_s"], shapes["nodes"].astype(np.float64)
         times = time_shapes(asked.job, nodes, step, step, step, asked.assumptions)
         hours = nodes * (times.work + fixed_hours(asked.assumptions, times)) * _ROUNDING
-        share = asked.workload.prices.commitment_share
-        usd = offer_set.least_usd_per_hour * (1.0 if share is None else min(share, 1.0))
-        usd = np.where(np.isnan(offer_set.owned_share), usd, 0.0)
+        usd = market.costs.least_usd_per_hour
         within = np.arange(shapes.n_rows) - np.searchsorted(shapes["hardware_row"], shapes["hardware_row"])
         group = offer_set.type_of_offer[rows] * (int(within.max(initial=0)) + 1) + within[at]
         is_open = (grid.bits & np.where(market.is_spot, ~_NOT_OF_TURNS, -1)[rows]) == 0

@@ -119,8 +119,7 @@ def evaluate(context: Context, shapes: Table, cells: Cells, selected: Bools | No
         fixed_hours=fixed, hours=hours, paid_hours=paid, billed_hours=money.billed_hours, cost_usd=money.cost_usd,
         cash_usd=money.cash_usd, p_meet=np.full(len(at), np.nan), interruptions=run.interruptions,
         lost_hours=run.lost_hours, interval_hours=run.interval_hours, write_hours=write,
-        instance_hours=money.instance_hours, dataset_gib_months=money.dataset_gib_months,
-        checkpoint_gib_months=money.checkpoint_gib_months, kind=np.full(len(at), SINGLE), detail=np.full(len(at), -1),
+        instance_hours=money.instance_hours, kind=np.full(len(at), SINGLE), detail=np.full(len(at), -1),
         store=stored.code, store_usd=stored.usd, store_usd_per_hour=stored.usd_per_hour,
         shapes=shapes, grid_bits=cells.dead,
     )  # fmt: skip

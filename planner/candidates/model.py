@@ -112,7 +112,7 @@ class Candidates:
         p_meet: probability to meet the deadline; NaN where there is none, the candidate is excluded
             anyway, or it runs in turn (`planner.candidates.ways.chances` states it).
         interruptions, lost_hours: expected, whole job. interval_hours: checkpoint interval.
-        instance_hours, dataset_gib_months, checkpoint_gib_months: rounded quantities behind the cost.
+        instance_hours: rounded quantity behind the cost.
         store: where the nodes read the data from (`planner.market.storage.stores`); store_usd, store_usd_per_hour: what
             that costs once and per hour.
         kind: `SINGLE`, `MIXED` or `IN_TURN`; detail: row of the kind's table (`mixes`, `turns`), -1 for one offer.
@@ -140,8 +140,6 @@ class Candidates:
     interval_hours: Floats
     write_hours: Floats
     instance_hours: Floats
-    dataset_gib_months: Floats
-    checkpoint_gib_months: Floats
     kind: Ints
     detail: Ints
     shapes: Table

@@ -133,14 +133,12 @@ def _least_by_hardware(candidates: Candidates, offer_bits: Ints, objective: str)
 
 def _least_per_hour(candidates: Candidates, offers: Ints, objective: str) -> Floats:
     """Least that an hour of a node adds to what is compared, per offer: USD, 1 for hours, or kgCO2e; NaN: unknown."""
-    offer_set = candidates.context.market.offer_set
     if objective == "time":
         return np.ones(len(offers))
     if objective == "carbon":
         kg = least_kg_per_hour(candidates)[offers]
         return np.where(np.isnan(kg), np.inf, kg)
-    owned = ~np.isnan(offer_set.owned_share[offers])
-    return np.asarray(np.where(owned, 0.0, offer_set.least_usd_per_hour[offers]), dtype=np.float64)
+    return candidates.context.market.costs.least_usd_per_hour[offers]
 
 
 def least_by_group(value: Floats, group: Ints, n_groups: int) -> Floats:

@@ -9,6 +9,7 @@ import click
 
 from planner.commands.completing import presets
 from planner.commands.options import STDOUT, examples
+from planner.startup import as_shown
 
 # The names of planner.trainer_files.registry.FORMATS, which is imported only when a file is read; a test compares them.
 FORMAT_NAMES = (
@@ -64,7 +65,7 @@ def init(
     from planner.errors import InputError
 
     if more and not sources:
-        raise InputError(f"{more[0]}: files to read are named by --from: planner init --from {more[0]}")
+        raise InputError(f"files to read are named by --from: planner init --from {more[0]}")
     stated = bool(sources or model or model_config)
     asks = not stated and not values and sys.stdin.isatty() and sys.stdout.isatty()
     named = out or (Path("workload.yaml") if asks else None)
@@ -94,6 +95,6 @@ def init(
     if asks and out is not None:
         click.echo(f"{out} is written; next: planner optimize {out}", file=sys.stderr)
     for text in initial.to_fill:
-        click.echo(f"to fill: {text}", file=sys.stderr)
+        click.echo(as_shown(f"to fill: {text}"), file=sys.stderr)
     for text in initial.warnings:
-        click.echo(f"warning: {text}", file=sys.stderr)
+        click.echo(as_shown(f"warning: {text}"), file=sys.stderr)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from planner.records import record
+from planner.startup import as_shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -71,7 +72,7 @@ def quotas_were_read(answer: Answer) -> bool:
 
 def _say(level: str, sentences: Iterable[str]) -> None:
     for sentence in sentences:
-        click.echo(f"{level}: {sentence}", file=sys.stderr)
+        click.echo(as_shown(f"{level}: {sentence}"), file=sys.stderr)
 
 
 def _is_quiet() -> bool:

@@ -13,7 +13,7 @@ from typing import Any, TypeVar, cast
 import click
 from click.core import ParameterSource
 
-from planner.errors import InputError
+from planner.errors import LONGEST_NAME, InputError
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 _Value = TypeVar("_Value")
@@ -133,6 +133,8 @@ class FileBeside(click.Path):
         """Return the path, or fail where it means stdout."""
         if str(value) == str(STDOUT):
             self.fail("- means stdout, which shows the answer; name a file", param, ctx)
+        if len(Path(value).name) > LONGEST_NAME:  # not after the answer was worked out
+            self.fail(f"the name has over {LONGEST_NAME} characters", param, ctx)
         return super().convert(value, param, ctx)
 
 

@@ -9,6 +9,7 @@ import click
 
 from planner.commands.completing import providers, regions
 from planner.commands.options import SECONDS, examples
+from planner.startup import as_shown
 
 if TYPE_CHECKING:
     from catalogs.refresh.report import RefreshReport
@@ -101,9 +102,9 @@ def refresh_catalog(
     click.echo(refresh_json(report) if as_json else refresh_table(report), file=sys.stdout, nl=False)
     code = exit_code(report, named=bool(providers))
     for sentence in () if quiet else refresh_warnings(report):
-        click.echo(f"warning: {sentence}", file=sys.stderr)
+        click.echo(as_shown(f"warning: {sentence}"), file=sys.stderr)
     for sentence in refresh_errors(report) if quiet and code else ():
-        click.echo(f"error: {sentence}", file=sys.stderr)
+        click.echo(as_shown(f"error: {sentence}"), file=sys.stderr)
     ctx.exit(code)
 
 
@@ -135,7 +136,7 @@ def _size(option: str, text: str) -> int:
     try:
         size = parse_size(text)
     except ValueError as error:
-        raise InputError(f"{option} {text!r}: {error}") from None
+        raise InputError(f"{option}: {error}") from None
     if size <= 0:
         raise InputError(f"{option} {text!r}: more than 0 is needed")
     return size

@@ -38,13 +38,9 @@ DIALECT_NAMES = ("duckdb", "spark", "databricks", "bigquery", "snowflake", "clic
 
 
 def _month(text: str) -> date:
-    from planner.inputs.quantities import of_our_time
+    from planner.inputs.quantities import parse_month
 
-    try:
-        month = date.fromisoformat(f"{text.strip()}-01")
-    except ValueError:
-        raise ValueError(f"{text!r} is not a month; write it as 2026-10") from None
-    return of_our_time(month)
+    return parse_month(text)
 
 
 _MONTH = Written("month", _month)  # its first day

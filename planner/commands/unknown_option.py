@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import io
 import sys
+from collections.abc import Sequence
 
 import click
 
 from planner.startup import abandon, as_shown
 
 
-def show(error: click.ClickException) -> None:
+def show(error: click.ClickException, arguments: Sequence[str] = ()) -> None:
     """Show the error, where that can be written, with the `--set` that was meant."""
     said = io.StringIO()
     with_setting(error).show(said)
     try:
-        click.echo(as_shown(said.getvalue()), file=sys.stderr, nl=False)
+        click.echo(as_shown(said.getvalue(), arguments), file=sys.stderr, nl=False)
     except OSError:
         abandon(sys.stderr)
 

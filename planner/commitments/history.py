@@ -89,8 +89,6 @@ def read_history(path: Path, pools: Sequence[Pool], kind: str = "auto") -> Histo
     with open_text(path) as file:
         reader = csv_rows(file, path)
         header = [name.strip() for name in reader.fieldnames or ()]
-        if not header:
-            raise InputError(f"{path}: is empty; a header such as hour,pool,instances is needed")
         reader.fieldnames = header
         if kind == "auto" and (detect_dataset(header, costs=False) or detect_adapter(header)):
             return _focus(path, pools)

@@ -11,7 +11,7 @@ demand d_np, for pools p and plans k:
 
 and the whole is  min cost.x + (1 - w) E[Q_s(x)] + w CVaR_a[Q_s(x)],  Q_s(x) = sum over the hours of s, each weighted by
 the hours it stands for. What is owned today is sunk: owned reservations are taken off the demand before.
-`commit_recourse` solves the second stage without a solver.
+`planner.commitments.recourse` solves the second stage without a solver.
 """
 
 from __future__ import annotations

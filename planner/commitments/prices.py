@@ -131,7 +131,7 @@ def _check_provider(catalog: Catalog, pool: Pool, number: int, source: Source) -
     key, close = unknown_part(catalog.offers, pool.provider, None, None)
     if key:
         known = "" if close else f" (known: {', '.join(sorted(set(catalog.offers[key].tolist())))})"
-        text = f"pool {pool.name}: unknown provider '{pool.provider}'{known}"
+        text = f"pool {pool.name}: unknown provider {pool.provider!r}{known}"
         raise source.error([Fault(("pools", number, key), text, close)])
 
 

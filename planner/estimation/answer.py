@@ -14,7 +14,7 @@ from planner.candidates.constraints.registry import SHAPE_FILTERS, constraint
 from planner.candidates.default_precision import on_hardware
 from planner.candidates.prepare import resolve_asked
 from planner.errors import InputError
-from planner.estimation.answered import answered_of, engine_words, served_precision
+from planner.estimation.inference import answered_of, engine_words, served_precision
 from planner.estimation.layout import batch_words, division_fault, merge_pins, pinned
 from planner.estimation.parts import (
     Built,
@@ -163,24 +163,22 @@ def _one_of_many(workload: Workload) -> list[str]:
 
 
 def open_job(
-    loaded: LoadedWorkload, now: datetime, *, calibrated: bool, catalog_dir: Path | None = None
+    loaded: LoadedWorkload, now: datetime, *, catalog_dir: Path | None = None
 ) -> tuple[Asked, MachineSet]:
-    """The job of a workload and the machines that it may name; of a task its chosen rung. No price is read.
+    """The job of a workload and the machines that it may name; of a task its chosen rung.
+
+    No price is read and no measurement of the user corrects the speed.
 
     Args:
         loaded: the workload file.
         now: moment of the run.
-        calibrated: correct with the user's own measurements.
         catalog_dir: snapshot directory, default the bundled one.
 
     Raises:
         InputError: the workload names something unknown, with its place.
     """
     return _open(
-        loaded,
-        now,
-        calibrated,
-        lambda workload, base: gather_machines(load_catalog(catalog_dir), workload, base),
+        loaded, now, False, lambda workload, base: gather_machines(load_catalog(catalog_dir), workload, base)
     )
 
 

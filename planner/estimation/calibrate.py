@@ -69,7 +69,7 @@ def run_calibration(loaded: LoadedWorkload, run: Run, *, catalog_dir: Path | Non
         InputError: the log, the line, the machine or the layout is wrong, or they contradict each other.
     """
     now = utc_now()
-    asked, machine_set = open_job(loaded, now, calibrated=False, catalog_dir=catalog_dir)
+    asked, machine_set = open_job(loaded, now, catalog_dir=catalog_dir)
     on_each = on_each_hardware(loaded, asked, machine_set, now)
     item, machine, note = _measurement(
         lambda there: on_each(there.hardware).job, machine_set, now, loaded.workload.measured, run

@@ -23,6 +23,7 @@ from pathlib import Path
 from planner.errors import InputError
 from planner.files.limited import read_limited
 from planner.files.tables import comma_hint, csv_rows
+from planner.inputs.faults import need_columns
 from planner.records import record
 
 NEEDED = ("date", "allocated_gpu_hours", "busy_gpu_hours", "goodput_gpu_hours")
@@ -90,10 +91,7 @@ def load_utilisation(path: Path) -> Utilisation:
         raise InputError(f"{path}: is not UTF-8 text") from None
     reader = csv_rows("\n".join(text.splitlines()), path)
     names = [name.strip() for name in reader.fieldnames or []]
-    if missing := [name for name in NEEDED if name not in names]:
-        raise InputError(
-            f"{path}:1: lacks the columns {', '.join(missing)}; it has {', '.join(names[:12]) or 'none'}"
-        )
+    need_columns(path, names, NEEDED)
     reader.fieldnames = names
     return Utilisation(str(path), tuple(_row(path, reader.line_num, cells) for cells in reader))
 

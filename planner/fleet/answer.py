@@ -13,7 +13,7 @@ import numpy as np
 
 from planner.candidates.engine import CandidateSearch, Engine
 from planner.candidates.wanted import Wanted
-from planner.errors import InputError, PlannerError, TimeLimitError
+from planner.errors import PlannerError, TimeLimitError
 from planner.fleet.alone import NEAR, cheapest_sure, fleets_of_one_offer
 from planner.fleet.asking import check_asked, limit_hours_of, question_of
 from planner.fleet.bill import bill_of
@@ -44,7 +44,6 @@ from planner.fleet.search import FleetResult
 from planner.fleet.waits import in_time
 from planner.fleet.whole_runs import run_units
 from planner.fleet.workers import Workers, build_workers, in_whole_runs
-from solvers.problem.errors import BackendError
 from solvers.problem.options import SolveOptions
 from solvers.problem.solution import Status
 from solvers.search.search import Clock
@@ -82,21 +81,19 @@ def plan_fleet(loaded: LoadedWorkload, context: Context, options: Options) -> tu
         options: gap, time limit, backend.
 
     Raises:
-        InputError: the workload asks what a fleet cannot answer, or the backend cannot be used.
+        InputError: the workload asks what a fleet cannot answer.
+        BackendError: the backend asked for is unknown or absent.
         TimeLimitError: no mix, or none that is sure enough, was found within the time limit, and none was proven
             impossible.
     """
     check_asked(loaded, context.asked.workload)
-    try:
-        plan, proven = _plan(context, options)
+    plan, proven = _plan(context, options)
 
-        def ask(asked: Asked, rest: Options) -> Plan:
-            return _plan(context.with_asked(asked), rest, explained=False)[0]
+    def ask(asked: Asked, rest: Options) -> Plan:
+        return _plan(context.with_asked(asked), rest, explained=False)[0]
 
-        plan = with_fewer_at_once(plan, context.asked, options, ask)
-        return with_known_places(plan, context.market, options, ask), proven
-    except BackendError as error:
-        raise InputError(f"--backend: {error}") from error
+    plan = with_fewer_at_once(plan, context.asked, options, ask)
+    return with_known_places(plan, context.market, options, ask), proven
 
 
 def _plan(context: Context, options: Options, *, explained: bool = True) -> tuple[Plan, Proven | None]:

@@ -2,7 +2,7 @@
 
 The weights say what one unit of each limit costs the user in effort; the default is derived from the
 question's own prices (see `FleetWeights`). The answer names a fleet; relaxing the limits to what that fleet
-uses makes the question feasible, which `relaxed` lets the caller prove by solving it again.
+uses makes the question feasible; tests prove that by solving it again.
 """
 
 from __future__ import annotations
@@ -200,31 +200,6 @@ def _without_idle(
         return counts
     needed = {key: min(count, math.ceil(work.get(key, 0.0) - 1e-6)) for key, count in counts.items()}
     return {key: count for key, count in needed.items() if count > 0}
-
-
-def relaxed(fleet: FleetInput, explanation: FleetExplanation) -> FleetInput:
-    """Return `fleet` with the explanation's relaxations applied (a hair more, against rounding)."""
-    changes: dict[str, object] = {}
-    quota = fleet.quota_limit.copy()
-    names, uses = list(fleet.quota_names), list(fleet.uses)
-    for item in explanation.relaxations:
-        if any(item.limit_name == use.limit_name for use in fleet.uses):
-            moved = {(item.limit_name, item.member): item.used * (1 + 1e-12)}
-            uses = [replace(use, limit=moved.get((use.limit_name, use.member), use.limit)) for use in uses]
-        elif item.limit_name == "quota_limit":
-            quota[names.index(item.member) if item.member in names else int(item.member)] = item.used
-        elif item.limit_name in ("required_throughput", "min_total_memory_gib"):
-            changes[item.limit_name] = max(item.used * (1 - 1e-12), 1e-12)
-        elif item.limit_name == "spot_workers":  # idle ones: any share above 0 allows them
-            changes.setdefault("max_spot_share", 1e-6)
-        elif item.limit_name in ("max_regions", "max_total_units"):
-            changes[item.limit_name] = round(item.used)
-        else:
-            value = item.used * (1 + 1e-12)
-            value = min(value, 1.0) if item.limit_name in SHARES else value
-            previous = changes.get(item.limit_name)
-            changes[item.limit_name] = max(value, previous) if isinstance(previous, float) else value
-    return replace(fleet, quota_limit=quota, uses=tuple(uses), **changes)  # type: ignore[arg-type]
 
 
 def _unlimited(fleet: FleetInput) -> Prepared:

@@ -48,7 +48,7 @@ def load_budgets(path: Path) -> LoadedBudgets:
 def _faults(file: BudgetFile) -> Iterator[Fault]:
     if not _CURRENCY.fullmatch(file.currency):
         yield Fault(
-            ("currency",), f"'{file.currency}' is not a currency code; write three capitals like USD or EUR"
+            ("currency",), f"{file.currency!r} is not a currency code; write three capitals like USD or EUR"
         )
     if file.fiscal_start is not None and file.fiscal_weeks is not None:
         yield Fault(("fiscal_weeks",), "excludes 'fiscal_start': its first day says the start")
@@ -64,7 +64,7 @@ def _faults(file: BudgetFile) -> Iterator[Fault]:
             if _overlap(budget, other):
                 yield Fault(
                     ("budgets", at, "scope" if budget.scope else "name"),
-                    f"overlaps with '{other.name}': the same scope and kind of period; give them different "
+                    f"overlaps with {other.name!r}: the same scope and kind of period; give them different "
                     "'starts' and 'ends', or join them",
                 )
 

@@ -63,7 +63,7 @@ def _what_is_trained(w: Workload) -> Iterator[Fault]:
     if w.task is not None:
         for name in ("model", "training"):
             if getattr(w, name) is not None:
-                yield Fault((name,), f"is chosen by 'task': remove '{name}', or remove 'task'", at_key=True)
+                yield Fault((name,), f"is chosen by 'task': remove {name!r}, or remove 'task'", at_key=True)
         return
     if w.model is None:
         yield Fault(
@@ -112,16 +112,16 @@ def unknown_preset(name: str, place: Path = ("model",)) -> Fault:
     at = (*place, "preset")
     reason = why_not_modelled(name)
     if reason:
-        return Fault(at, f"'{name}' cannot be modelled as a preset. {reason}")
+        return Fault(at, f"{name!r} cannot be modelled as a preset. {reason}")
     stored = preset_in_few_bits(name)
     if stored is not None:
         text = (
-            f"'{name}' is stored in few bits: name the model, and how it is trained (of 4 bits, training.method: "
+            f"{name!r} is stored in few bits: name the model, and how it is trained (of 4 bits, training.method: "
             "qlora)"
         )
         return Fault(at, text, stored.name)
     text = (
-        f"preset '{name}' is not known; 'planner schema presets' lists them, and any other model is described by "
+        f"preset {name!r} is not known; 'planner schema presets' lists them, and any other model is described by "
         "'config: ./config.json', or by 'family' and sizes"
     )
     return Fault(at, text, near(name, preset_names()))
@@ -139,9 +139,9 @@ def _model_is_complete(model: Network) -> Iterator[Fault]:
         yield Fault(("model", "stepwise_gelu"), "a gated MLP does not use it: remove it", at_key=True)
     missing = missing_fields(values, model.trainable == "none")
     if missing:
-        names = ", ".join(f"'{name}'" for name in missing)
+        names = ", ".join(f"{name!r}" for name in missing)
         if preset is not None:
-            why = f"preset '{preset.name}' has no published {names}: give it beside the preset"
+            why = f"preset {preset.name!r} has no published {names}: give it beside the preset"
         else:
             why = f"family '{values['family']}' needs {names}"
         yield Fault(("model",), why, at_key=True)
@@ -290,7 +290,7 @@ def _data_is_plausible(w: Workload) -> Iterator[Fault]:
         and data.location != "onprem"
         and len(list(filter(None, data.location.split("/")))) != 2
     ):
-        text = f"must be provider/region like aws/us-east-1, or onprem, got '{data.location}'"
+        text = f"must be provider/region like aws/us-east-1, or onprem, got {data.location!r}"
         if "://" in data.location:
             text += "; an address goes under run.data, the region of its bucket here"
         yield Fault(("data", "location"), text)
@@ -309,7 +309,7 @@ def _lists_are_not_empty(w: Workload) -> Iterator[Fault]:
     for index, region in enumerate(w.constraints.regions or ()):
         if region.count("/") > 1:
             yield Fault(
-                ("constraints", "regions", index), f"must be region or provider/region, got '{region}'"
+                ("constraints", "regions", index), f"must be region or provider/region, got {region!r}"
             )
     options = w.constraints.purchase_options
     if options and set(options) <= set(w.constraints.exclude_purchase_options):
@@ -364,7 +364,7 @@ def _overlays(w: Workload) -> Iterator[Fault]:
             else change[0].isdigit() and not float(change)
         )
         if worthless:
-            yield Fault(("prices", "overlays", index, "change"), f"'{change}' makes the price zero or less")
+            yield Fault(("prices", "overlays", index, "change"), f"{change!r} makes the price zero or less")
 
 
 def start_moment(value: date | datetime) -> datetime:

@@ -45,7 +45,7 @@ def part_faults(w: Workload) -> Iterator[Fault]:
         return
     for name in model.model_fields_set - {"parts"}:
         if getattr(model, name) is not None:
-            text = f"parts state the sizes: move '{name}' into the part that it belongs to"
+            text = f"parts state the sizes: move {name!r} into the part that it belongs to"
             yield Fault(("model", name), text, at_key=True)
     first, *others = model.parts
     for name in ("tokens", "per_sample"):

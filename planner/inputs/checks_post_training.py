@@ -56,7 +56,7 @@ def method_faults(w: Workload) -> Iterator[Fault]:
         text = f"{adapter.rank} contradicts lora_rank {training.lora_rank}: give one of them"
         yield Fault(("training", "adapter", "rank"), text)
     if adapter_key(adapter.kind) not in adapter_names():
-        text = f"'{adapter.kind}' is not known; `planner schema adapters` lists them, `other` means any other"
+        text = f"{adapter.kind!r} is not known; `planner schema adapters` lists them, `other` means any other"
         yield Fault(("training", "adapter", "kind"), text, near(adapter.kind, adapter_names()))
 
 
@@ -110,7 +110,7 @@ def _teacher_faults(training: Training) -> Iterator[Fault]:
         return
     if teacher.preset is not None and find_preset(teacher.preset) is None:
         hint = near(teacher.preset, preset_names())
-        yield Fault(("training", "teacher", "preset"), f"preset '{teacher.preset}' is not known", hint)
+        yield Fault(("training", "teacher", "preset"), f"preset {teacher.preset!r} is not known", hint)
     elif teacher.preset is None and teacher.params is None:
         yield Fault(("training", "teacher"), "needs a preset or params", at_key=True)
 
@@ -164,14 +164,14 @@ def engine_faults(section: Rollouts | EngineChoice, path: tuple[str, ...]) -> It
     """An engine that no figures are known of, or a mode that it does not have."""
     if section.engine.lower() not in engine_names():
         text = (
-            f"'{section.engine}' is not known; `planner schema engines` lists them, `other` means any other"
+            f"{section.engine!r} is not known; `planner schema engines` lists them, `other` means any other"
         )
         yield Fault((*path, "engine"), text, near(section.engine, engine_names()))
     elif section.engine_version is not None and section.engine.lower() not in released_engines():
-        text = f"releases of '{section.engine}' are not known: give engine_year instead"
+        text = f"releases of {section.engine!r} are not known: give engine_year instead"
         yield Fault((*path, "engine_version"), text)
     if not section.cuda_graphs and not section.engine.lower().startswith(tuple(released_engines())):
-        text = f"eager mode of '{section.engine}' is not known, only of vLLM, SGLang and TensorRT-LLM: leave it out"
+        text = f"eager mode of {section.engine!r} is not known, only of vLLM, SGLang and TensorRT-LLM: leave it out"
         yield Fault((*path, "cuda_graphs"), text)
     if section.engine_version is not None and section.engine_year is not None:
         yield Fault((*path, "engine_year"), "engine_version says it already: remove one", at_key=True)
@@ -185,7 +185,7 @@ def inference_faults(w: Workload) -> Iterator[Fault]:
         return
     for name in ("training", "task"):
         if getattr(w, name) is not None:
-            yield Fault((name,), f"nothing is trained with kind inference: remove '{name}'", at_key=True)
+            yield Fault((name,), f"nothing is trained with kind inference: remove {name!r}", at_key=True)
     section = w.inference
     if section is None:
         yield Fault(

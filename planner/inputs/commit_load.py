@@ -51,7 +51,7 @@ def _faults(question: CommitQuestion) -> Iterator[Fault]:
     for number, name in enumerate(names):
         if name in names[:number]:
             yield Fault(
-                ("pools", number, "name"), f"a pool '{name}' is already listed above; names must differ"
+                ("pools", number, "name"), f"a pool {name!r} is already listed above; names must differ"
             )
     for number, pool in enumerate(question.pools):
         if pool.instance_type is None and "on_demand" not in pool.prices:
@@ -72,7 +72,7 @@ def _faults(question: CommitQuestion) -> Iterator[Fault]:
     ]
     for path, name in pool_names:
         if name not in names:
-            yield Fault(path, f"no pool is called '{name}'; there are {', '.join(names)}", near(name, names))
+            yield Fault(path, f"no pool is called {name!r}; there are {', '.join(names)}", near(name, names))
     for number, plan in enumerate(question.demand.planned):
         if plan.end < plan.start:
             yield Fault(("demand", "planned", number, "end"), f"is before the start, {plan.start}")
@@ -91,7 +91,7 @@ def _owned_faults(question: CommitQuestion, number: int, owned: Owned) -> Iterat
         if owned.usd_per_hour is None or owned.provider is None:
             yield Fault(path, "a savings plan needs 'provider' and 'usd_per_hour'")
         elif owned.provider not in providers:
-            text = f"no pool is of provider '{owned.provider}'; there are {', '.join(providers)}"
+            text = f"no pool is of provider {owned.provider!r}; there are {', '.join(providers)}"
             yield Fault((*path, "provider"), text, near(owned.provider, providers))
     elif owned.instances is None or owned.pool is None:
         yield Fault(path, "a reservation needs 'pool' and 'instances'")

@@ -173,7 +173,7 @@ def near(word: str, known: Iterable[str], *, cutoff: float = 0.6) -> str:
     return table[min(longer, key=lambda name: (len(name), name))] if longer else ""
 
 
-def need_columns(file: object, header: Iterable[str] | None, needed: Sequence[str]) -> None:
+def need_columns(file: object, header: Sequence[str] | None, needed: Sequence[str]) -> None:
     """Refuse the header of a table that lacks a column.
 
     Args:
@@ -182,15 +182,19 @@ def need_columns(file: object, header: Iterable[str] | None, needed: Sequence[st
         needed: names that it must have.
 
     Raises:
-        InputError: names the columns that it lacks, and what they may be called there.
+        InputError: it is empty, or names the columns that it lacks and what each may be called there.
     """
-    columns = tuple(name for name in header or () if name)
-    missing = [name for name in needed if name not in columns]
+    if not header:
+        raise InputError(f"{file}: is empty; its first line must name the columns {', '.join(needed)}")
+    missing = [name for name in needed if name not in header]
     if missing:
-        others = [name for name in columns if name not in needed]
-        hints = [f"'{name}' (did you mean '{close}'?)" for name in missing if (close := near(name, others))]
-        lacks = ", ".join(hints or [f"'{name}'" for name in missing])
-        raise InputError(f"{file}:1: there is no column {lacks}; needed: {', '.join(needed)}")
+        others = [name for name in header if name and name not in needed]
+        close = {name: near(name, others) for name in missing}
+        names = [
+            f"'{name}'" + (f" (did you mean {close[name]!r}?)" if close[name] else "") for name in missing
+        ]
+        lacks = "there is no column" if len(missing) == 1 else "there are no columns"
+        raise InputError(f"{file}:1: {lacks} {', '.join(names)}; needed: {', '.join(needed)}")
 
 
 def by_provider(word: str) -> str:
@@ -245,4 +249,4 @@ def named_twice(kind: str, names: Sequence[str]) -> Iterator[Fault]:
     """A fault for each of a list's entries that has the name of an earlier one; `kind` is the list's key."""
     for at, name in enumerate(names):
         if name in names[:at]:
-            yield Fault((kind, at, "name"), f"two {kind} are called '{name}'")
+            yield Fault((kind, at, "name"), f"two {kind} are called {name!r}")

@@ -41,10 +41,10 @@ def parse_measured(text: str, *, whole: bool = True) -> Measured:
     hit = re.fullmatch(_LINE, text.strip())
     if hit is None or (whole and hit["count"] is None):
         example = EXAMPLE if whole else "12500 tokens/s"
-        raise ValueError(f"is not a measured throughput: '{text}'; write like {example}")
+        raise ValueError(f"is not a measured throughput: {text!r}; write like {example}")
     value = float(re.sub("[_,]", "", hit["value"])) * _SCALES[hit["scale"]]
     count = int(hit["count"] or 0)
     if value <= 0 or (hit["count"] is not None and count < 1):
-        raise ValueError(f"must be above zero: '{text}'")
+        raise ValueError(f"must be above zero: {text!r}")
     unit = "samples" if hit["unit"] == "images" else hit["unit"]
     return Measured(value, unit, count, hit["device"] or "")

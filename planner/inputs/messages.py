@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
 from pydantic import BaseModel
 
+from planner.errors import LONGEST_VALUE, shortened
 from planner.inputs.faults import MAX_SHOWN, Fault, Path, alike, near
 from planner.inputs.other_words import KEYS, begins_with, key_meant, other_name, value_elsewhere, why_not_here
 from planner.inputs.schema import Workload
@@ -74,7 +75,7 @@ def _text(kind: str, ctx: Mapping[str, Any], value: object, fallback: str) -> st
         note = " (YAML 1.2 knows only true and false)" if str(value).lower() in _YAML11_BOOL else ""
         return f"must be true or false, got {_shown(value)}{note}"
     if kind == "tuple_type":
-        return "must be a list" + ("" if isinstance(value, dict) else f": write [{value}]")
+        return "must be a list" + ("" if isinstance(value, dict) else f": write [{shortened(str(value))}]")
     template = _TEXTS.get(kind)
     if template is None:
         return fallback[:1].lower() + fallback[1:]
@@ -212,6 +213,8 @@ def _as_section(path: Path, value: object, root: type[BaseModel]) -> str:
     """How a section is written of which only one value was given: `{preset: llama-3-8b}`; "" where none is likely."""
     section = section_at(path, root)
     names = () if section is None else tuple(section.model_fields)
+    if len(str(value)) > LONGEST_VALUE:
+        return ""
     if isinstance(value, str):
         key = next((name for name in ("preset", "type", "allow") if name in names), "")
         return f"; write {{{key}: {f'[{value}]' if key == 'allow' else value}}}" if key else ""

@@ -54,7 +54,7 @@ def load_pipeline(path: Path) -> LoadedPipeline:
             if loaded.workload.preferences.objective != "cost":
                 wished = loaded.workload.preferences.objective
                 text = (
-                    f"task '{task.name}' has preferences.objective: {wished}, but a pipeline is planned by cost within "
+                    f"task {task.name!r} has preferences.objective: {wished}, but a pipeline is planned by cost within "
                     "its deadline: remove it from the workload and set the pipeline's deadline"
                 )
                 raise source.error([Fault(("tasks", at, "workload"), text)])
@@ -77,9 +77,9 @@ def _task_faults(pipeline: Pipeline, folder: Path) -> Iterator[Fault]:
     for at, task in enumerate(pipeline.tasks):
         path: tuple[str | int, ...] = ("tasks", at)
         if task.name in names[:at]:
-            yield Fault((*path, "name"), f"two tasks are called '{task.name}'")
+            yield Fault((*path, "name"), f"two tasks are called {task.name!r}")
         if (task.workload is None) == (not task.candidates):
-            yield Fault(path, f"task '{task.name}' needs exactly one of workload and candidates")
+            yield Fault(path, f"task {task.name!r} needs exactly one of workload and candidates")
         if task.workload is not None and not (folder / task.workload).is_file():
             yield Fault((*path, "workload"), f"no such file: {task.workload}")
         yield from cost_faults((*path, "candidates"), task.candidates)
@@ -87,9 +87,9 @@ def _task_faults(pipeline: Pipeline, folder: Path) -> Iterator[Fault]:
         for number, other in enumerate(read):
             where = (*path, "reads", number, "task")
             if other not in names:
-                yield Fault(where, f"no task '{other}'", near(other, names))
+                yield Fault(where, f"no task {other!r}", near(other, names))
             elif other in read[:number]:
-                yield Fault(where, f"'{other}' is read twice: give the whole size once")
+                yield Fault(where, f"{other!r} is read twice: give the whole size once")
         for number, part in enumerate(task.reads):
             yield from tiny_data((*path, "reads", number, "size"), part.size)
     circle = _circle(pipeline)

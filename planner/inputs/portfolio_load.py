@@ -106,7 +106,7 @@ def _shared_faults(portfolio: Portfolio) -> Iterator[Fault]:
         yield Fault(("windows",), "two windows have the same name")
     for at, quota in enumerate(portfolio.quota):
         if quota.window is not None and quota.window not in names:
-            yield Fault(("quota", at, "window"), f"no window '{quota.window}'", near(quota.window, names))
+            yield Fault(("quota", at, "window"), f"no window {quota.window!r}", near(quota.window, names))
     if portfolio.rolling is not None and portfolio.risk is not None:
         yield Fault(("risk",), "a rolling plan uses the expected cost: leave 'risk' or 'rolling' out")
     if portfolio.starts == "windows" and not names:
@@ -122,22 +122,22 @@ def _job_faults(portfolio: Portfolio, jobs: tuple[PortfolioJob, ...]) -> Iterato
     for at, job in enumerate(jobs):
         path: tuple[str | int, ...] = ("jobs", at) if at < len(portfolio.jobs) else ("jobs_csv",)
         if job.name in seen:
-            yield Fault((*path, "name"), f"two jobs are called '{job.name}'")
+            yield Fault((*path, "name"), f"two jobs are called {job.name!r}")
         seen.add(job.name)
         sources = [key for key in ("workload", "inline", "candidates") if getattr(job, key)]
         if len(sources) > 1 or (not sources and portfolio.candidates_csv is None):
-            text = f"job '{job.name}' needs exactly one of workload, inline and candidates"
+            text = f"job {job.name!r} needs exactly one of workload, inline and candidates"
             yield Fault(path, text + (f", not {' and '.join(sources)}" if sources else ""))
         if job.team is not None and job.team not in portfolio.teams:
             close = near(job.team, list(portfolio.teams))
-            yield Fault((*path, "team"), f"job '{job.name}': no team '{job.team}' under 'teams'", close)
+            yield Fault((*path, "team"), f"job {job.name!r}: no team {job.team!r} under 'teams'", close)
         if job.data is not None and sources and sources[0] != "candidates":
             yield Fault((*path, "data"), "the workload gives the location of its data: remove 'data' here")
         if job.data is not None:
             yield from tiny_data((*path, "data", "size"), job.data.size)
         yield from over_before((*path, "deadline"), job.deadline, portfolio.start)
         if is_over(portfolio, job):
-            yield Fault((*path, "earliest_start"), f"job '{job.name}': is not before its deadline")
+            yield Fault((*path, "earliest_start"), f"job {job.name!r}: is not before its deadline")
         if job.must_run is False and job.value_usd is None:
             yield Fault((*path, "must_run"), "a job that may be left out needs a value_usd")
         yield from cost_faults((*path, "candidates"), job.candidates)
@@ -184,13 +184,13 @@ def _workloads(
             )
             if loaded.workload.commitments:
                 text = "has `commitments` of its own: write them once in the portfolio, where all jobs share them"
-            faults.append(Fault(("jobs", at), f"job '{jobs[at].name}' {text}"))
+            faults.append(Fault(("jobs", at), f"job {jobs[at].name!r} {text}"))
         if loaded is not None and loaded.workload.recurrence is not None:
-            faults.append(Fault(("jobs", at), f"job '{jobs[at].name}' {_ONCE}"))
+            faults.append(Fault(("jobs", at), f"job {jobs[at].name!r} {_ONCE}"))
         if loaded is not None and loaded.workload.preferences.objective != "cost":
             inside = ("workload",) if jobs[at].inline is None else ("inline", "preferences", "objective")
             words = _BY_COST.format(wished=loaded.workload.preferences.objective)
-            faults.append(Fault(("jobs", at, *inside), f"job '{jobs[at].name}' {words}"))
+            faults.append(Fault(("jobs", at, *inside), f"job {jobs[at].name!r} {words}"))
     return tuple(out), faults
 
 
@@ -252,7 +252,7 @@ def _number(key: str, text: str) -> float:
         return _NUMBERS[key](text)
     except ValueError:
         expected = "a whole number" if _NUMBERS[key] is int else "a number"
-        raise ValueError(f"{key}: must be {expected}, got '{text[:60]}'{comma_hint(text)}") from None
+        raise ValueError(f"{key}: must be {expected}, got {text[:60]!r}{comma_hint(text)}") from None
 
 
 def _job_values(row: dict[str, str | None]) -> dict[str, Any]:
@@ -266,7 +266,7 @@ def _job_values(row: dict[str, str | None]) -> dict[str, Any]:
             values[key] = _number(key, text)
         elif key == "must_run":
             if text.strip().lower() not in ("true", "false"):
-                raise ValueError(f"must_run: must be true or false, got '{text}'")
+                raise ValueError(f"must_run: must be true or false, got {text!r}")
             values[key] = text.strip().lower() == "true"
         else:
             values[key] = text.strip()

@@ -45,7 +45,7 @@ def date_hint(value: object) -> str:
     if len(text) > _LONGEST_DATE or not re.search("[0-9]", text):
         return ""
     is_date = re.fullmatch(_OTHER_ORDER, text) or re.search(_NAMED_MONTH, text)
-    return f"write the date as year-month-day, like 2026-12-31, got '{text}'" if is_date else ""
+    return f"write the date as year-month-day, like 2026-12-31, got {text!r}" if is_date else ""
 
 
 def parse_moment(value: object) -> date | datetime:
@@ -58,6 +58,15 @@ def of_our_time(moment: _Moment) -> _Moment:
     if not FIRST_YEAR <= moment.year <= LAST_YEAR:
         raise ValueError(f"must be in the years {FIRST_YEAR} to {LAST_YEAR}, got {moment.isoformat()}")
     return moment
+
+
+def parse_month(text: str) -> date:
+    """The first day of a month of our time, written as `2026-10`."""
+    try:
+        month = date.fromisoformat(f"{text.strip()}-01")
+    except ValueError:
+        raise ValueError(f"{text!r} is not a month; write it as 2026-10") from None
+    return of_our_time(month)
 
 
 def _parse_moment(value: object) -> date | datetime:
@@ -75,7 +84,7 @@ def _parse_moment(value: object) -> date | datetime:
             return date.fromisoformat(text)
         moment = datetime.fromisoformat(text.upper())
     except ValueError:
-        wrong = f"is not a date: '{text}'; write like 2026-12-01 or 2026-12-01T08:00Z"
+        wrong = f"is not a date: {text!r}; write like 2026-12-01 or 2026-12-01T08:00Z"
         raise ValueError(unix_hint(text) or date_hint(text) or wrong) from None
     return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
 

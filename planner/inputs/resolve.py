@@ -87,7 +87,7 @@ def _resolve_network(place: Path, model: Network, rank: int | None = None) -> Re
     preset = find_preset(model.preset) if model.preset is not None else None
     if model.preset is not None and preset is None:
         hint = near(model.preset, preset_names())
-        raise FaultError(Fault((*place, "preset"), f"'{model.preset}' is not known", hint))
+        raise FaultError(Fault((*place, "preset"), f"{model.preset!r} is not known", hint))
     values, _ = merge_model(model)
     if "family" not in values:
         raise FaultError(Fault(place, "needs 'preset', or 'family' with explicit sizes"))

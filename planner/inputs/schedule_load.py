@@ -94,7 +94,7 @@ def as_on(loaded: LoadedSchedule, now: datetime) -> LoadedSchedule:
         name, last = late[0]
         ends = start + timedelta(hours=last)
         raise InputError(
-            f"--as-of {now:%Y-%m-%d}: job '{name}' ends by {ends:%Y-%m-%d %H:%M}, when its deadline or the forecast "
+            f"--as-of {now:%Y-%m-%d}: job {name!r} ends by {ends:%Y-%m-%d %H:%M}, when its deadline or the forecast "
             "does: leave the job out, or give a later deadline and a longer forecast"
         )
     return replace(loaded, windows=windows)
@@ -111,7 +111,7 @@ def _faults(schedule: Schedule) -> Iterator[Fault]:
         for name in job.work_per_node_hour:
             if name not in pools:
                 yield Fault(
-                    (*path, "work_per_node_hour", name), f"no pool '{name}'", near(name, pools), at_key=True
+                    (*path, "work_per_node_hour", name), f"no pool {name!r}", near(name, pools), at_key=True
                 )
         if job.data is not None and not all(job.data.location.partition("/")):
             yield Fault((*path, "data", "location"), "must be provider/region, like aws/us-east-1")
@@ -147,7 +147,7 @@ def _table(file: Path, schedule: Schedule) -> dict[tuple[int, int], tuple[float,
     for line, hour, pool, usd, nodes in _rows(file, schedule):
         if (hour, pool) in quotes:
             name = schedule.pools[pool].name
-            raise InputError(f"{file}:{line}: hour {hour} of '{name}' is given twice")
+            raise InputError(f"{file}:{line}: hour {hour} of {name!r} is given twice")
         quotes[hour, pool] = usd, nodes
     if not quotes:
         raise InputError(f"{file}:2: there is no row; needed: {', '.join(COLUMNS)}")

@@ -71,11 +71,11 @@ def _needs(serving: Serving, predicted: Sequence[int]) -> Iterator[Fault]:
         machine = serving.machines[at]
         if machine.provider is None or machine.instance_type is None:
             text = "needs provider and instance_type, whose accelerators its speed is predicted of, or requests_per_s"
-            yield Fault(("machines", at), f"machine '{machine.name}' {text}")
+            yield Fault(("machines", at), f"machine {machine.name!r} {text}")
 
 
 def _named(serving: Serving, predicted: Sequence[int]) -> str:
-    return f"'{serving.machines[predicted[0]].name}'"
+    return f"{serving.machines[predicted[0]].name!r}"
 
 
 def _without_effect(serving: Serving, predicted: set[int]) -> Iterator[Fault]:

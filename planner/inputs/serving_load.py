@@ -79,11 +79,13 @@ def _faults(serving: Serving) -> Iterator[Fault]:
         path = ("machines", at)
         offer = machine.provider is not None and machine.instance_type is not None
         if machine.usd_per_hour is None and not offer:
-            yield Fault(path, f"machine '{machine.name}' needs usd_per_hour, or provider and instance_type")
+            yield Fault(path, f"machine {machine.name!r} needs usd_per_hour, or provider and instance_type")
         for key in ("requests_per_s", "measured"):
             for name in getattr(machine, key):
                 if name not in buckets:
-                    yield Fault((*path, key, name), f"no bucket '{name}'", near(name, buckets), at_key=True)
+                    yield Fault(
+                        (*path, key, name), f"no bucket {name[:60]!r}", near(name, buckets), at_key=True
+                    )
 
 
 def _speeds(file: Path, serving: Serving) -> Iterator[tuple[int, tuple[tuple[str, str], float]]]:

@@ -8,7 +8,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from planner.errors import InputError
+from planner.errors import InputError, shortened
 from planner.inputs.faults import Fault, Source, fault_text
 from planner.records import record
 
@@ -38,7 +38,7 @@ class SettingError(InputError):
     def __init__(self, faults: Sequence[tuple[str, str]], rest: str = "") -> None:
         """Keep the faults; the message names each as its `--set`."""
         self.faults, self.rest = tuple(dict.fromkeys(faults)), rest
-        texts = [f"--set {typed}: {message}" for typed, message in self.faults]
+        texts = [f"--set {shortened(typed)}: {message}" for typed, message in self.faults]
         super().__init__("\n".join(texts + [rest] * bool(rest)))
 
 

@@ -42,7 +42,7 @@ def _faults(file: ShowbackFile) -> Iterable[Fault]:
         if split.team not in teams and split.team != file.unassigned and not open_ended:
             yield Fault(
                 ("split", at, "team"),
-                f"no rule names the team '{split.team}'",
+                f"no rule names the team {split.team!r}",
                 near(split.team, sorted(teams)),
             )
         if split.by == "weights" and not any(split.weights.values()):
@@ -52,9 +52,9 @@ def _faults(file: ShowbackFile) -> Iterable[Fault]:
         if split.by != "usage" and split.clusters:
             yield Fault(("split", at, "clusters"), "are for 'by: usage'")
         if split.team in split.weights:
-            yield Fault(("split", at, "weights"), f"'{split.team}' is what is split; name the others")
+            yield Fault(("split", at, "weights"), f"{split.team!r} is what is split; name the others")
         if split.team in [other.team for other in file.split[:at]]:
-            yield Fault(("split", at, "team"), f"'{split.team}' is split above already")
+            yield Fault(("split", at, "team"), f"{split.team!r} is split above already")
 
 
 def _field_faults(path: tuple[str | int, ...], when: dict[str, tuple[str, ...]]) -> Iterator[Fault]:

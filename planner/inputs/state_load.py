@@ -96,7 +96,7 @@ def _faults(state: RunState) -> Iterator[Fault]:
     if state.mode != "spot" and state.zone is not None:
         yield Fault(("zone",), f"is only for mode spot, and mode is {state.mode}: leave it out")
     elif state.zone is not None and state.zone not in names:
-        yield Fault(("zone",), f"'{state.zone}' is not among the zones", near(state.zone, names))
+        yield Fault(("zone",), f"{state.zone!r} is not among the zones", near(state.zone, names))
     if state.mode == "idle" and state.restart_left_hours:
         yield Fault(("restart_left_hours",), "must be 0 while nothing runs")
     if state.launched_at is not None and not isinstance(state.launched_at, datetime):

@@ -190,7 +190,7 @@ def _of_parts(tco: Tco) -> Iterator[Fault]:
     for number, part in enumerate(parts):
         for place, item in enumerate(part.market):
             if item not in items:
-                text = f"'{item}' is not an item of hardware_prices.csv"
+                text = f"{item!r} is not an item of hardware_prices.csv"
                 yield Fault(("machine", "parts", number, "market", place), text, near(item, items))
         if part.spare and part.kind != "power_supply":
             yield Fault(

@@ -63,8 +63,8 @@ def _as_number(text: str) -> str:
     except ValueError:
         number = math.nan
     if not math.isfinite(number):
-        return f", got '{text}'"
-    return f": write {number:.10g} instead of '{text}'"
+        return f", got {text!r}"
+    return f": write {number:.10g} instead of {text!r}"
 
 
 Amount = Annotated[Estimate, BeforeValidator(_estimate, json_schema_input_type=AnyNumber | Estimate)]

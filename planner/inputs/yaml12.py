@@ -118,7 +118,7 @@ class _Builder:
             return
         path = self._path()
         if event.tag is not None and event.tag not in _TAGS and event.tag != "!":
-            self.faults.append(Fault(path, f"tag '{event.tag}' is not allowed: remove it", place=place))
+            self.faults.append(Fault(path, f"tag {event.tag!r} is not allowed: remove it", place=place))
             self.stand_ins.add(path)
         plain = bool(event.implicit[0]) if event.tag is None else event.tag not in (f"{_STR_TAG}", "!")
         try:
@@ -147,7 +147,7 @@ class _Builder:
             self.faults.append(
                 Fault(
                     path,
-                    f"key '{key}' is given twice: first on line {first.line}, again on line {place.line}",
+                    f"key {key!r} is given twice: first on line {first.line}, again on line {place.line}",
                     place=place,
                 )
             )
@@ -163,7 +163,7 @@ class _Builder:
         path = self._path()
         if event.tag is not None and event.tag not in _TAGS and event.tag != "!":
             self.faults.append(
-                Fault(path, f"tag '{event.tag}' is not allowed: remove it", place=_place(event))
+                Fault(path, f"tag {event.tag!r} is not allowed: remove it", place=_place(event))
             )
         if event.anchor is not None:
             self.anchors[event.anchor] = None

@@ -32,7 +32,8 @@ def plan_job(context: Context, options: Options) -> tuple[Plan, CandidateSearch]
         options: solver, backend, replays, level of the quote.
 
     Raises:
-        InputError: the backend named cannot be used, or not for the objective.
+        InputError: the MILP was asked for the least carbon.
+        BackendError: the backend asked for is unknown or absent.
         PlannerError: enumeration and MILP disagree.
     """
     if context.asked.workload.preferences.objective == "carbon" and options.solver != "enumerate":

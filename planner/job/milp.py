@@ -12,7 +12,7 @@ import numpy as np
 from planner.candidates.constraints.deadline import leaves_out_fallbacks
 from planner.candidates.decisions import count_near_ties
 from planner.candidates.model import MIXED
-from planner.errors import InputError, PlannerError, TimeLimitError
+from planner.errors import PlannerError, TimeLimitError
 from planner.plan.model import Proof
 from solvers.search.pareto import pareto_front
 
@@ -104,21 +104,17 @@ def _solved(job: SingleInput, best: float, options: Options) -> SingleResult:
     """The answer of a MILP, which must be the enumeration's, of value `best`.
 
     Raises:
-        InputError: the backend cannot be used.
+        BackendError: the backend asked for is unknown or absent.
         PlannerError: the two disagree: a fault, never a plan.
         TimeLimitError: the solver had no time for a proof.
     """
     from planner.job.model import solve_single
-    from solvers.problem.errors import BackendError
     from solvers.problem.options import SolveOptions
     from solvers.problem.solution import Status
 
     # the proof names the solver: the one that every installation has, unless another is asked for
     backend = "scipy" if options.backend == "auto" else options.backend
-    try:
-        result = solve_single(job, SolveOptions(time_limit_s=options.time_limit_s, backend=backend))
-    except BackendError as error:
-        raise InputError(f"--backend: {error}") from error
+    result = solve_single(job, SolveOptions(time_limit_s=options.time_limit_s, backend=backend))
     agrees = result.key is not None and abs(result.objective_usd - best) <= 1e-9 * max(1.0, abs(best))
     dearer = result.status is Status.FEASIBLE and result.objective_usd > best
     if not agrees and (dearer or result.status is Status.NO_SOLUTION):

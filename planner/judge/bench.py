@@ -10,15 +10,15 @@ from functools import cached_property
 from math import hypot, inf, log, sqrt
 from typing import TYPE_CHECKING, Any
 
+from planner.judge.capacity_waits import Waits, allotted, start_of, waits_of
 from planner.judge.chance import Capacity, Course, between_gangs, chance_within, means, nearest_pool
+from planner.judge.completion import beside, done
 from planner.judge.ends import hours_after, untils, with_after
-from planner.judge.in_time import beside, done
 from planner.judge.money import GB_PER_GIB, Prices, outlives, overrun, rounded, total
 from planner.judge.prices import Z80
 from planner.judge.purchases import Bought, Buy, fault_of
-from planner.judge.starts import Waits, allotted, start_of, waits_of
+from planner.judge.spot_policies import CHANCE_SLACK, InTurn, Situation, run, unite
 from planner.judge.storage import Option, Storage
-from planner.judge.turns import CHANCE_SLACK, InTurn, Situation, run, unite
 from planner.judge.work import GB, GIB, Work, work_on
 from planner.performance.search import estimate_shapes
 from planner.records import record

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from planner.judge import frame
 from planner.judge.carbon import emitted
-from planner.judge.findings import Moment, Near
+from planner.judge.findings import Near, Timestamp
 
 if TYPE_CHECKING:
     from planner.judge.bench import Bench, Candidate
@@ -62,7 +62,7 @@ def check(
         if alternative is None:
             findings.skip_unseen(node, "depends on records that are not read again")
             continue
-        end = Moment(bench.start + timedelta(hours=min(alternative.hours, 1e6)))
+        end = Timestamp(bench.start + timedelta(hours=min(alternative.hours, 1e6)))
         chance = None if alternative.p_meet is None else Near(alternative.p_meet, _CHANCE, 1e-5)
         findings.expect(node["finish_expected"], end)
         findings.expect(node["p_meet_deadline"], chance)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from fractions import Fraction
+from itertools import product
 from math import erfc, exp, floor, inf, log, sqrt
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,7 @@ from planner.judge.money import Charge, rounded
 if TYPE_CHECKING:
     from planner.inputs.schema import Workload
     from planner.judge.goods import Goods, Offer
-    from planner.judge.purchases import Buy
+    from planner.judge.purchases import Bought, Buy
 
 _KEY = ("provider", "region", "instance_type", "purchase_option")
 _FAR = 8.0  # standard deviations beyond which a chance counts as 0
@@ -47,6 +48,17 @@ def alike_of(offer: Offer, workload: Workload, start: datetime) -> list[tuple[in
         (at, floor(one.nodes * (1.0 if one.share is None else float(one.share))), _hours(one.expires, start))
         for at, one in enumerate(workload.commitments)
         if all(str(getattr(one, name)) == offer.text(name) for name in _KEY)
+    ]  # fmt: skip
+
+
+def pairs_on(first: Buy, second: Buy, workload: Workload, start: datetime) -> list[tuple[int, int]]:
+    """The commitments of equal terms that two pools may be on at once; none where they buy different offers."""
+    if first.offer.offer_id != second.offer.offer_id:
+        return []
+    alike = alike_of(first.offer, workload, start)
+    return [
+        (a, b) for (a, held, _), (b, other, _) in product(alike, repeat=2)
+        if first.nodes + (second.nodes if a == b else 0) <= held and second.nodes <= other
     ]  # fmt: skip
 
 
@@ -89,6 +101,16 @@ def with_after(
     first, *others = charges
     disk = [replace(one, quantity=one.quantity + hours) if one.id == "system_disk" else one for one in others]
     return [first, more, *disk]
+
+
+def known_after(part: Bought, ratio: float) -> Bought:
+    """A purchase whose hours after the end of what the user owns are known as closely as the hours of the run.
+
+    They are few, and change by an hour at most for each hour of the run.
+    """
+    slack = ratio * float(part.hours) * part.nodes
+    charges = [replace(one, slack=slack) if one.id == "after_end" else one for one in part.charges]
+    return replace(part, charges=tuple(charges))
 
 
 def _goes_on(goods: Goods, offer: Offer) -> Offer | None:

@@ -63,8 +63,8 @@ class Exactly:
 
 
 @record(frozen=True)
-class Moment:
-    """A moment within a minute of this one."""
+class Timestamp:
+    """A date and time within a minute of this one."""
 
     value: datetime
 
@@ -83,7 +83,7 @@ class IfStated:
     wanted: Any
 
 
-_LEAVES = (Near, Printed, Between, Exactly, Moment, str, int, float, type(None))
+_LEAVES = (Near, Printed, Between, Exactly, Timestamp, str, int, float, type(None))
 
 
 class _Stated:
@@ -152,7 +152,7 @@ class Findings:
 
         Args:
             node: the part.
-            expected: the same structure with values, `Near`, `Printed`, `Between`, `Exactly`, `Moment`,
+            expected: the same structure with values, `Near`, `Printed`, `Between`, `Exactly`, `Timestamp`,
                 `NotRecomputed`, `IfStated` or `STATED`.
         """
         if isinstance(expected, IfStated):
@@ -247,7 +247,7 @@ def _differs(node: Node, expected: Any) -> str:
         return (
             "" if node.money() == expected.value else f"{node.value}, recomputed {_decimal(expected.value)}"
         )
-    if isinstance(expected, Moment):
+    if isinstance(expected, Timestamp):
         off = abs((node.moment() - expected.value).total_seconds())
         return "" if off <= 60 else f"{node.value}, recomputed {expected.value.isoformat(timespec='minutes')}"
     if expected is None:

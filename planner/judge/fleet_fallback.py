@@ -1,7 +1,7 @@
 """The plan of a fleet whose workers fall back on on-demand, leaf by leaf.
 
-A worker that does k runs is a single job of k times the work (`planner.judge.turns`); what workers share is that of
-other fleets.
+A worker that does k runs is a single job of k times the work (`planner.judge.spot_policies`); what workers share is
+that of other fleets.
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ from planner.judge import carbon, choices, fleet, fleet_lines, fleet_stored, fra
 from planner.judge.bench import Bench, Candidate, ImpossibleError
 from planner.judge.document import Node
 from planner.judge.findings import STATED, Exactly, Findings, IfStated, Near
-from planner.judge.fleet_fallen import (
-    Fallen,
-    Fleet,
+from planner.judge.fleet_fallback_workers import (
+    FallbackFleet,
+    FallbackWorkers,
     buyers_of,
     chances_of,
     charges_of,
     fleet_of,
-    hours_of_fallen,
+    hours_of_fallback,
     ratios_of,
-    spread_of_fallen,
+    spread_of_fallback,
 )
 from planner.judge.goods import Offer
 from planner.judge.launch_figures import SPREAD_RATIO, UNKNOWN, checkpoints, first_wait, place
 from planner.judge.limits import has_fallback
 from planner.judge.money import Charge, total
-from planner.judge.turns import CHANCE_SLACK
+from planner.judge.spot_policies import CHANCE_SLACK
 
 _RATIO = 1e-6
 CHANCE_RATIO = 1e-4
@@ -58,26 +58,26 @@ def check(findings: Findings, bench: Bench, sha256: str) -> None:
     created, period = plan["created_at"].moment(), plan["hours"].number()
     findings.members(plan, frame.header(bench, sha256, created) | {"assumptions": frame.assumptions(bench)})
     single.money(findings, plan)
-    now = _fleet(findings, bench, plan)
-    worker, bought = charges_of(bench, now)
-    meet, alone, course = chances_of(bench, now)
-    usd = near_usd(spread_of_fallen(bench, now, worker, bought, plan["total_usd"].money()))
-    hours = hours_of_fallen(bench, now, course, meet, plan["launch"])
-    chance, near = Near(meet, CHANCE_RATIO, 1e-5), frame.closeness(now.most)
+    fallback = _fleet(findings, bench, plan)
+    worker, bought = charges_of(bench, fallback)
+    meet, alone, course = chances_of(bench, fallback)
+    usd = near_usd(spread_of_fallback(bench, fallback, worker, bought, plan["total_usd"].money()))
+    hours = hours_of_fallback(bench, fallback, course, meet, plan["launch"])
+    chance, near = Near(meet, CHANCE_RATIO, 1e-5), frame.closeness(fallback.most)
     expected: dict[str, Any] = {
         **frame.header(bench, sha256, created), "status": "planned", "finish_expected": frame.finish(bench, period),
-        "lines": lines_of_fallen(bench, now, worker, bought, period),
+        "lines": lines_of_fallback(bench, fallback, worker, bought, period),
         "total_usd": Near(sum((total(charges) for charges, _ in bought), Fraction(0)), near),
-        "hours": Near(now.most.hours, near), "timeline": fleet_lines.timeline_of(worker, period),
+        "hours": Near(fallback.most.hours, near), "timeline": fleet_lines.timeline_of(worker, period),
         "performance": fleet_lines.performance_of(bench, [worker], period),
         "risk": {
-            "p_meet_deadline": chance, "expected_interruptions": _sum(now, lambda one: one.interruptions),
-            "expected_lost_hours": _sum(now, lambda one: one.lost),
+            "p_meet_deadline": chance, "expected_interruptions": _sum(fallback, lambda one: one.interruptions),
+            "expected_lost_hours": _sum(fallback, lambda one: one.lost),
             "expected_hours": Exactly(plan["hours"].money()), "worst_hours": Near(hours[1], SPREAD_RATIO),
             "expected_cost_usd": Exactly(plan["total_usd"].money()), "worst_cost_usd": usd[1], "basis": BASIS,
         },
-        "cash": fleet_lines.cash_of(bench, buyers_of(worker, now), bought, period, near),
-        "launch": launch_of_fallen(bench, plan, now, (meet, alone), (usd, hours)),
+        "cash": fleet_lines.cash_of(bench, buyers_of(worker, fallback), bought, period, near),
+        "launch": launch_of_fallback(bench, plan, fallback, (meet, alone), (usd, hours)),
         "filters": STATED, "filter_pairs": STATED, "relaxations": [], "warnings": STATED, "n_feasible": STATED,
         "unknown_options": fleet_lines.unknown_of(bench, [worker]), "n_results": 1, "run_id": single.run_id(plan),
         "starts_in_hours": single.starts_in(plan), "profile_cost_usd": IfStated(None),
@@ -86,18 +86,18 @@ def check(findings: Findings, bench: Bench, sha256: str) -> None:
         "alternatives": [], "folded": [],
         "savings": STATED, "proof": fleet_lines.proof_of(bench, plan) | {"method": METHOD}, "choices": STATED,
         "checkpoint_interval_hours": IfStated(None),
-        "carbon": carbon.of_fallback(bench, worker, (now.later, now.later_hours), ratios_of(now)),
-        "storage": IfStated(fleet_stored.storage(bench, [worker], bought[:1], now.work, [now.alone])),
+        "carbon": carbon.of_fallback(bench, worker, (fallback.later, fallback.later_hours), ratios_of(fallback)),
+        "storage": IfStated(fleet_stored.storage(bench, [worker], bought[:1], fallback.work, [fallback.alone])),
         "loading": IfStated(None),
     }  # fmt: skip
     findings.expect(plan, expected)
-    firm = fleet.savings_of(findings, bench, plan, now.work)
-    others = {"one_offer": fleet.one_offer(findings, bench, plan, now.work), "on_demand": firm}
+    firm = fleet.savings_of(findings, bench, plan, fallback.work)
+    others = {"one_offer": fleet.one_offer(findings, bench, plan, fallback.work), "on_demand": firm}
     choices.check_fleet(findings, bench, plan, chance, others)
     single.filters(findings, plan)
 
 
-def _fleet(findings: Findings, bench: Bench, plan: Node) -> Fleet:
+def _fleet(findings: Findings, bench: Bench, plan: Node) -> FallbackFleet:
     """Read the two lines and recompute each share of the work as a job."""
     lines, asked = list(plan["lines"]), bench.workload.fleet
     if len(lines) != 2:
@@ -144,19 +144,23 @@ def may_follow(findings: Findings, bench: Bench, spot: Offer, later: Offer) -> N
     )
 
 
-def lines_of_fallen(
-    bench: Bench, now: Fleet, worker: Fallen, bought: Sequence[tuple[list[Charge], Fraction]], period: float
+def lines_of_fallback(
+    bench: Bench,
+    fallback: FallbackFleet,
+    worker: FallbackWorkers,
+    bought: Sequence[tuple[list[Charge], Fraction]],
+    period: float,
 ) -> list[dict[str, Any]]:
     """What the lines of spot and of on-demand must say; `period`: hours of the whole plan."""
     share = sum(
         number * candidate.need * (0.0 if candidate.course is None else candidate.course.share)
-        for number, candidate in now.groups
-    ) / sum(number * candidate.need for number, candidate in now.groups)
-    speed = now.work / period / 3600.0
+        for number, candidate in fallback.groups
+    ) / sum(number * candidate.need for number, candidate in fallback.groups)
+    speed = fallback.work / period / 3600.0
     out = []
-    shares, ratios = (1.0 - share, share), ratios_of(now)
+    shares, ratios = (1.0 - share, share), ratios_of(fallback)
     for buyer, (charges, hours), part, ratio in zip(
-        buyers_of(worker, now), bought, shares, ratios, strict=True
+        buyers_of(worker, fallback), bought, shares, ratios, strict=True
     ):
         expected = fleet_lines.line_of(bench, buyer, charges, hours, period)
         near = {
@@ -173,22 +177,24 @@ def near_usd(ends: tuple[Fraction, Fraction], slack: float = 0.011) -> tuple[Nea
     return Near(ends[0], SPREAD_RATIO, slack), Near(ends[1], SPREAD_RATIO, slack)
 
 
-def _sum(now: Fleet, figure: Callable[[Candidate], float]) -> Near:
-    return Near(now.count * now.mean(figure), CHANCE_RATIO, 1e-6)
+def _sum(fallback: FallbackFleet, figure: Callable[[Candidate], float]) -> Near:
+    return Near(fallback.count * fallback.mean(figure), CHANCE_RATIO, 1e-6)
 
 
-def launch_of_fallen(
-    bench: Bench, plan: Node, now: Fleet, chances: tuple[float, float],
+def launch_of_fallback(
+    bench: Bench, plan: Node, fallback: FallbackFleet, chances: tuple[float, float],
     ends: tuple[tuple[Near, Near], tuple[float, float]],
 ) -> dict[str, Any]:  # fmt: skip
     """What the section must say: sums over the workers."""
-    situation, (usd, hours), launch = now.most.situation, ends, plan["launch"]
+    situation, (usd, hours), launch = fallback.most.situation, ends, plan["launch"]
     assert situation is not None
-    pool = bench.capacity(now.spot, now.each)[0]
-    waits = now.stay - now.mean(lambda one: one.waiting) - now.spot_hours - now.later_hours
-    near = frame.closeness(now.most)
-    spot = Near(now.count * now.spot_hours, near)
-    needed = now.mean(lambda one: 0.0 if one.course is None else one.course.p_needed)
+    pool = bench.capacity(fallback.spot, fallback.each)[0]
+    waits = (
+        fallback.stay - fallback.mean(lambda one: one.waiting) - fallback.spot_hours - fallback.later_hours
+    )
+    near, slack_hours = frame.closeness(fallback.most), 2.0 * CHANCE_SLACK * fallback.stay
+    spot = Near(fallback.count * fallback.spot_hours, near)
+    needed = fallback.mean(lambda one: 0.0 if one.course is None else one.course.p_needed)
     return {
         "strategy": "spot_with_fallback", "p_meet_deadline": Near(chances[0], CHANCE_RATIO, 1e-5),
         "p_meet_spot_only_ratio": Near(chances[1], CHANCE_RATIO, 1e-5),
@@ -198,16 +204,16 @@ def launch_of_fallen(
         "p10_hours": Near(hours[0], SPREAD_RATIO), "p90_hours": Near(hours[1], SPREAD_RATIO),
         "finish_p10": frame.finish(bench, launch["p10_hours"].number()),
         "finish_p90": frame.finish(bench, launch["p90_hours"].number()),
-        "expected_interruptions": _sum(now, lambda one: one.interruptions), "spot_hours": spot,
-        "on_demand_hours": Near(now.count * now.later_hours, CHANCE_RATIO, 1e-5),
-        "waiting_hours": Near(now.count * max(waits, 0.0), near, now.count * 2.0 * CHANCE_SLACK * now.stay),
-        "lost_hours": _sum(now, lambda one: one.lost),
+        "expected_interruptions": _sum(fallback, lambda one: one.interruptions), "spot_hours": spot,
+        "on_demand_hours": Near(fallback.count * fallback.later_hours, CHANCE_RATIO, 1e-5),
+        "waiting_hours": Near(fallback.count * max(waits, 0.0), near, fallback.count * slack_hours),
+        "lost_hours": _sum(fallback, lambda one: one.lost),
         "on_demand_acquire_s": Near(3600.0 * situation.acquire, 1e-9, 1e-6),
-        "checkpoints": checkpoints(bench, now.most),
-        "places": [place(bench, now.spot, now.each, spot) | {"records": None, "hazards": IfStated(None)}],
+        "checkpoints": checkpoints(bench, fallback.most),
+        "places": [place(bench, fallback.spot, fallback.each, spot) | {"records": None, "hazards": IfStated(None)}],
         "why": STATED, "notes": [UNKNOWN, NOTE], "replay": None,
         "first_wait_hours": first_wait(
-            replace(pool, first_wait=situation.pool.first_wait), max(waits, 0.0), near, 2.0 * CHANCE_SLACK * now.stay
+            replace(pool, first_wait=situation.pool.first_wait), max(waits, 0.0), near, slack_hours
         ),
         "p_on_demand_had_ratio": Near(situation.had),
     }  # fmt: skip

@@ -17,20 +17,20 @@ from planner.judge.findings import STATED, Exactly, Findings, IfStated, Near
 from planner.judge.fleet_chance import course_of
 from planner.judge.fleet_fallback import (
     CHANCE_RATIO,
-    launch_of_fallen,
-    lines_of_fallen,
+    launch_of_fallback,
+    lines_of_fallback,
     may_follow,
     near_usd,
 )
-from planner.judge.fleet_fallen import (
-    Fleet,
+from planner.judge.fleet_fallback_workers import (
+    FallbackFleet,
     buyers_of,
     chances_of,
     charges_of,
     fleet_of,
-    hours_of_fallen,
+    hours_of_fallback,
     ratios_of,
-    spread_of_fallen,
+    spread_of_fallback,
 )
 from planner.judge.fleet_spread import hours_of
 from planner.judge.fleet_workers import (
@@ -65,7 +65,7 @@ NOTE = (
 
 
 @record(frozen=True)
-class Beside:
+class OnDemandPart:
     """On-demand workers of one offer that do what the others leave: `work`, `part` of all; what they are charged."""
 
     worker: Worker
@@ -94,31 +94,35 @@ def check(findings: Findings, bench: Bench, sha256: str) -> None:
     created, period = plan["created_at"].moment(), plan["hours"].number()
     findings.members(plan, frame.header(bench, sha256, created) | {"assumptions": frame.assumptions(bench)})
     single.money(findings, plan)
-    now, beside = _parts(findings, bench, plan)
-    worker, bought = charges_of(bench, now)
-    firm, near = beside.worker, frame.closeness(now.most)
-    last = worker if now.most.hours >= firm.end else firm
-    usd, hours, meet = _ends(bench, plan, now, beside)
+    fallback, beside = _parts(findings, bench, plan)
+    worker, bought = charges_of(bench, fallback)
+    firm, near = beside.worker, frame.closeness(fallback.most)
+    last = worker if fallback.most.hours >= firm.end else firm
+    usd, hours, meet = _ends(bench, plan, fallback, beside)
     chance = Near(meet, CHANCE_RATIO, 2e-5)
-    every, lost = (Near(figure, CHANCE_RATIO, 1e-6) for figure in _interruptions(now, firm))
-    lines = [*lines_of_fallen(bench, now, worker, bought, period)]
+    every, lost = (Near(figure, CHANCE_RATIO, 1e-6) for figure in _interruptions(fallback, firm))
+    lines = [*lines_of_fallback(bench, fallback, worker, bought, period)]
     lines.append(fleet_lines.line_of(bench, firm, *beside.bought[0], period))
     paid = [*bought, *beside.bought]
-    stored = fleet_stored.storage(bench, [worker], bought[:1], now.work / now.part, [now.alone], now.part)
-    of_firm = fleet_stored.storage(bench, [firm], beside.bought, now.work / now.part, None, beside.part)
-    whole = now.work / now.part
+    stored = fleet_stored.storage(
+        bench, [worker], bought[:1], fallback.work / fallback.part, [fallback.alone], fallback.part
+    )
+    of_firm = fleet_stored.storage(
+        bench, [firm], beside.bought, fallback.work / fallback.part, None, beside.part
+    )
+    whole = fallback.work / fallback.part
     expected: dict[str, Any] = {
         **frame.header(bench, sha256, created), "status": "planned", "finish_expected": frame.finish(bench, period),
         "lines": lines, "total_usd": Near(sum((total(charges) for charges, _ in paid), Fraction(0)), near),
-        "hours": Near(max(now.most.hours, firm.end), near), "timeline": fleet_lines.timeline_of(last, period),
+        "hours": Near(max(fallback.most.hours, firm.end), near), "timeline": fleet_lines.timeline_of(last, period),
         "performance": fleet_lines.performance_of(bench, [worker, firm], period),
         "risk": {
             "p_meet_deadline": chance, "expected_interruptions": every, "expected_lost_hours": lost,
             "expected_hours": Exactly(plan["hours"].money()), "worst_hours": Near(hours[1], SPREAD_RATIO),
             "expected_cost_usd": Exactly(plan["total_usd"].money()), "worst_cost_usd": usd[1], "basis": BASIS,
         },
-        "cash": fleet_lines.cash_of(bench, [*buyers_of(worker, now), firm], paid, period, near),
-        "launch": _launch(bench, plan, (now, beside), chance, (usd, hours)),
+        "cash": fleet_lines.cash_of(bench, [*buyers_of(worker, fallback), firm], paid, period, near),
+        "launch": _launch(bench, plan, (fallback, beside), chance, (usd, hours)),
         "filters": STATED, "filter_pairs": STATED, "relaxations": [], "warnings": STATED, "n_feasible": STATED,
         "unknown_options": fleet_lines.unknown_of(bench, [worker, firm]), "n_results": 1,
         "run_id": single.run_id(plan), "starts_in_hours": single.starts_in(plan), "profile_cost_usd": IfStated(None),
@@ -126,7 +130,9 @@ def check(findings: Findings, bench: Bench, sha256: str) -> None:
         "assumptions": frame.assumptions(bench), "alternatives": [], "folded": [],
         "savings": STATED, "proof": fleet_lines.proof_of(bench, plan) | {"method": METHOD}, "choices": STATED,
         "checkpoint_interval_hours": IfStated(None),
-        "carbon": carbon.of_fallback(bench, worker, (now.later, now.later_hours), ratios_of(now), [firm]),
+        "carbon": carbon.of_fallback(
+            bench, worker, (fallback.later, fallback.later_hours), ratios_of(fallback), [firm]
+        ),
         "storage": IfStated([*stored, *(one | {"line": 2} for one in of_firm)]), "loading": IfStated(None),
     }  # fmt: skip
     findings.expect(plan, expected)
@@ -136,7 +142,7 @@ def check(findings: Findings, bench: Bench, sha256: str) -> None:
     single.filters(findings, plan)
 
 
-def _parts(findings: Findings, bench: Bench, plan: Node) -> tuple[Fleet, Beside]:
+def _parts(findings: Findings, bench: Bench, plan: Node) -> tuple[FallbackFleet, OnDemandPart]:
     """Read the three lines and recompute each part; how the runs are divided is what their throughput says."""
     lines, asked = list(plan["lines"]), bench.workload.fleet
     if len(lines) != 3 or asked is None or asked.runs < 2:
@@ -168,8 +174,8 @@ def _parts(findings: Findings, bench: Bench, plan: Node) -> tuple[Fleet, Beside]
             nodes <= offer.capacity, "lines", f"{offer.offer_id}: {offer.capacity:g} are available"
         )
     _shares(findings, bench, runs, later, other)
-    now = fleet_of(bench, spot, later, asked.nodes_per_run, counts[0], runs)
-    return now, beside_of(bench, Buy(other, asked.nodes_per_run), counts[2], asked.runs - runs, findings)
+    fallback = fleet_of(bench, spot, later, asked.nodes_per_run, counts[0], runs)
+    return fallback, beside_of(bench, Buy(other, asked.nodes_per_run), counts[2], asked.runs - runs, findings)
 
 
 def _shares(findings: Findings, bench: Bench, runs: int, later: Offer, other: Offer) -> None:
@@ -191,7 +197,9 @@ def _shares(findings: Findings, bench: Bench, runs: int, later: Offer, other: Of
         )
 
 
-def beside_of(bench: Bench, buy: Buy, count: int, runs: int, findings: Findings | None = None) -> Beside:
+def beside_of(
+    bench: Bench, buy: Buy, count: int, runs: int, findings: Findings | None = None
+) -> OnDemandPart:
     """Recompute `count` on-demand workers that do `runs`; `findings`: where it is said that they end too late."""
     asked = bench.workload.fleet
     assert asked is not None
@@ -205,7 +213,7 @@ def beside_of(bench: Bench, buy: Buy, count: int, runs: int, findings: Findings 
         longest = rule.max_term_hours
         sold = longest is None or worker.bought_of(worker.longest) <= longest * (1 + _HAIR)
         findings.require(sold, "lines[2]", "longer than is sold")
-    return Beside(worker, work, part, _bought(bench, worker, whole, part))
+    return OnDemandPart(worker, work, part, _bought(bench, worker, whole, part))
 
 
 def _bought(
@@ -214,7 +222,7 @@ def _bought(
     return fleet_lines.lines_of(bench, [worker], whole, None if planned is None else [planned], part)
 
 
-def chance_beside(bench: Bench, beside: Beside) -> float:
+def chance_beside(bench: Bench, beside: OnDemandPart) -> float:
     """The probability that the on-demand workers are in time."""
     return course_of(bench, [beside.worker], beside.bought).done(bench.deadline_hours, beside.work)
 
@@ -225,14 +233,14 @@ def both_in_time(first: float, second: float) -> float:
 
 
 def _ends(
-    bench: Bench, plan: Node, now: Fleet, beside: Beside
+    bench: Bench, plan: Node, fallback: FallbackFleet, beside: OnDemandPart
 ) -> tuple[tuple[Near, Near], tuple[float, float], float]:
     """P10 and P90 of the cost, sums of those of the parts, and of the end, the later; the probability."""
-    worker, bought = charges_of(bench, now)
-    meet, _, course = chances_of(bench, now)
+    worker, bought = charges_of(bench, fallback)
+    meet, _, course = chances_of(bench, fallback)
     costs = [line["cost_usd"].money() for line in plan["lines"]]
-    low, high = spread_of_fallen(bench, now, worker, bought, costs[0] + costs[1])
-    firm, whole = beside.worker, now.work / now.part
+    low, high = spread_of_fallback(bench, fallback, worker, bought, costs[0] + costs[1])
+    firm, whole = beside.worker, fallback.work / fallback.part
     fast, slow = (
         sum(
             (total(charges) for charges, _ in _bought(bench, slowed(firm, z), whole, beside.part, firm)),
@@ -242,7 +250,7 @@ def _ends(
     )
     low += max(costs[2] - max(costs[2] - fast, Fraction(0)), Fraction(0))
     high += costs[2] + max(slow - costs[2], Fraction(0))
-    early, late = hours_of_fallen(bench, now, course, meet, plan["launch"])
+    early, late = hours_of_fallback(bench, fallback, course, meet, plan["launch"])
     coming = course_of(bench, [firm], beside.bought).coming()
     of_firm = [hours_of(coming, level, beside.work, plan["launch"]) for level in (0.1, 0.9)]
     if not isfinite(of_firm[1]):
@@ -251,25 +259,25 @@ def _ends(
     return near_usd((low, high), 0.022), hours, both_in_time(meet, chance_beside(bench, beside))
 
 
-def _interruptions(now: Fleet, firm: Worker) -> tuple[float, float]:
+def _interruptions(fallback: FallbackFleet, firm: Worker) -> tuple[float, float]:
     """Of all workers, and the hours lost."""
     runs = runs_of(firm)
-    every = now.count * now.mean(lambda one: one.interruptions) + firm.run.interruptions * runs
-    return every, now.count * now.mean(lambda one: one.lost) + firm.run.lost * runs
+    every = fallback.count * fallback.mean(lambda one: one.interruptions) + firm.run.interruptions * runs
+    return every, fallback.count * fallback.mean(lambda one: one.lost) + firm.run.lost * runs
 
 
 def _launch(
-    bench: Bench, plan: Node, parts: tuple[Fleet, Beside], chance: Near,
+    bench: Bench, plan: Node, parts: tuple[FallbackFleet, OnDemandPart], chance: Near,
     ends: tuple[tuple[Near, Near], tuple[float, float]],
 ) -> dict[str, Any]:  # fmt: skip
     """That of the workers that fall back, with what the others add."""
-    now, beside = parts
+    fallback, beside = parts
     firm = beside.worker
-    paid = now.count * now.later_hours + firm.count * firm.paid
-    return launch_of_fallen(bench, plan, now, (0.0, 0.0), ends) | {
+    paid = fallback.count * fallback.later_hours + firm.count * firm.paid
+    return launch_of_fallback(bench, plan, fallback, (0.0, 0.0), ends) | {
         "strategy": "fallback_in_fleet", "p_meet_deadline": chance, "p_meet_spot_only_ratio": None,
         "on_demand_hours": Near(paid, CHANCE_RATIO, 1e-5), "first_wait_hours": 0.0, "notes": [UNKNOWN, NOTE],
     }  # fmt: skip
 
 
-__all__ = ["Beside", "beside_of", "both_in_time", "chance_beside", "check_any", "is_in_parts"]
+__all__ = ["OnDemandPart", "beside_of", "both_in_time", "chance_beside", "check_any", "is_in_parts"]

@@ -9,11 +9,11 @@ from math import ceil, exp, floor, inf, log
 from statistics import NormalDist
 
 from planner.judge.bench import Bench, Candidate
+from planner.judge.capacity_waits import unit_quadrature
 from planner.judge.chance import normal
 from planner.judge.ends import hours_after
 from planner.judge.money import rounded
 from planner.judge.purchases import Buy
-from planner.judge.starts import unit_quadrature
 from planner.records import record
 
 POINTS = 12  # of the luck with a wait, between two chances to come at all

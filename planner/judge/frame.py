@@ -12,7 +12,7 @@ from planner.inputs.resolved import PHASES
 from planner.judge import carbon
 from planner.judge.bench import Bench, Candidate, NotRecomputedError
 from planner.judge.document import Node
-from planner.judge.findings import STATED, Exactly, Findings, IfStated, Moment, Near
+from planner.judge.findings import STATED, Exactly, Findings, IfStated, Near, Timestamp
 from planner.judge.purchases import Bought, Buy
 from planner.judge.work import assumption_rows, work_on
 from planner.plan.ids import WAITED
@@ -116,13 +116,23 @@ def not_counted(answer: dict[str, Any], kind: str) -> str:
     )
 
 
+def instances(part: Node) -> int:
+    """How many instances a part or a line has.
+
+    Raises:
+        MalformedError: it is no number from 1 to 100,000.
+    """
+    count = part["nodes"].count()
+    if not 0 < count <= 10**5:
+        part["nodes"].fail("a positive number of instances")
+    return count
+
+
 def purchases(goods: Goods, node: Node) -> tuple[list[Buy], bool]:
     """What a candidate in brief buys, and whether its offers are used one after another."""
     buys = []
     for part in node["parts"]:
-        count = part["nodes"].count()
-        if not 0 < count <= 10**5:
-            part["nodes"].fail("a positive number of instances")
+        count = instances(part)
         names = [part[name].text() for name in ("region", "zone")]
         names += [node["instance_type"].text()]
         names += [part[name].text() for name in ("purchase_option", "option_variant")]
@@ -269,9 +279,9 @@ def brief(
     return candidate
 
 
-def finish(bench: Bench, hours: float) -> Moment:
+def finish(bench: Bench, hours: float) -> Timestamp:
     """The moment `hours` after the start."""
-    return Moment(bench.start + timedelta(hours=min(hours, 1e6)))
+    return Timestamp(bench.start + timedelta(hours=min(hours, 1e6)))
 
 
 def header(bench: Bench, sha256: str, created: datetime) -> dict[str, Any]:
@@ -280,7 +290,7 @@ def header(bench: Bench, sha256: str, created: datetime) -> dict[str, Any]:
     return {
         "workload": workload.name, "workload_sha256": sha256, "kind": workload.kind,
         "created_at": created.isoformat(timespec="minutes"), "planner_version": STATED,
-        "start": Moment(bench.start), "deadline": None if bench.deadline is None else Moment(bench.deadline),
+        "start": Timestamp(bench.start), "deadline": None if bench.deadline is None else Timestamp(bench.deadline),
         "objective": workload.preferences.objective, "excluded": list(EXCLUDED), "currency": "USD",
         "schema_version": SCHEMA_VERSION,
         "catalog": catalog_sources(bench.goods.catalog), "goal": _goal(bench), "run": IfStated(_run(bench)),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from planner.judge import frame
 from planner.judge.bench import NotRecomputedError
-from planner.judge.findings import STATED, Exactly, Findings, Moment, Near, NotRecomputed
+from planner.judge.findings import STATED, Exactly, Findings, Near, NotRecomputed, Timestamp
 from planner.judge.limits import purchase_faults
 from planner.judge.single import obligations
 
@@ -32,7 +32,7 @@ def check(findings: Findings, workload: Workload, sha256: str, memory: Memory) -
     bench = memory.bench(chosen, created)
     expected: dict[str, Any] = {
         **dict.fromkeys(("candidates", "deadlines_asked", "searched", "planner_version"), STATED),
-        "workload": workload.name, "workload_sha256": sha256, "start": Moment(bench.start),
+        "workload": workload.name, "workload_sha256": sha256, "start": Timestamp(bench.start),
         "created_at": created.isoformat(timespec="minutes"), "schema_version": 1,
         "deadline_confidence": Near(chosen.constraints.deadline_confidence),
         "catalog": frame.catalog_sources(memory.catalog),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from planner.judge import carbon, frame
 from planner.judge.bench import NotRecomputedError
-from planner.judge.findings import STATED, Findings, Moment, Near, NotRecomputed
+from planner.judge.findings import STATED, Findings, Near, NotRecomputed, Timestamp
 from planner.judge.frontier import NAMES
 from planner.judge.limits import purchase_faults
 from planner.judge.single import obligations
@@ -30,7 +30,7 @@ def check(findings: Findings, workload: Workload, sha256: str, memory: Memory) -
     limit = chosen.constraints.max_kgco2e
     expected: dict[str, Any] = {
         **dict.fromkeys(("candidates", "unknown_candidates", "searched", "planner_version"), STATED),
-        "against": "carbon", "workload": workload.name, "workload_sha256": sha256, "start": Moment(bench.start),
+        "against": "carbon", "workload": workload.name, "workload_sha256": sha256, "start": Timestamp(bench.start),
         "created_at": created.isoformat(timespec="minutes"), "schema_version": 1,
         "limit_kgco2e": None if limit is None else Near(limit), "catalog": frame.catalog_sources(memory.catalog),
     }  # fmt: skip

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -196,9 +196,7 @@ def judge_schedule(answer: Any, loaded: LoadedSchedule) -> Verdict:
     node = Node(answer)
     if not len(node["intervals"]):
         return Verdict(nothing="no schedule: there is nothing to check")
-    findings = Findings(node, SCHEDULE)
-    with _faults_of(findings):
-        schedule.check(findings, loaded)
+    findings = _compared(node, SCHEDULE, schedule.check, loaded)
     total = f"total USD {float(node['total_usd'].money()):,.2f}, bound by the solver"
     checked = ("forecast", "work", "limits", "copies", "sums")
     return Verdict(tuple(findings.finish()), checked, total, findings.left_out())
@@ -215,9 +213,7 @@ def judge_pipeline(answer: Any, loaded: LoadedPipeline, memory: Memory) -> Verdi
     node = Node(answer)
     if not len(node["tasks"]):
         return Verdict(nothing="no plan: there is nothing to check")
-    findings = Findings(node, PIPELINE)
-    with _faults_of(findings):
-        pipeline.check(findings, loaded, memory)
+    findings = _compared(node, PIPELINE, pipeline.check, loaded, memory)
     total = f"total USD {float(node['total_usd'].money()):,.2f}, bound by the solver"
     checked = ("tasks", "speed", "hours", "chances", "costs", "transfers", "course")
     return _verdict(findings, checked, total)
@@ -233,9 +229,7 @@ def judge_portfolio(answer: Any, memory: PortfolioMemory) -> Verdict:
     node = Node(answer)
     if not len(node["jobs"]):
         return Verdict(nothing="no plan: there is nothing to check")
-    findings = Findings(node, PORTFOLIO)
-    with _faults_of(findings):
-        portfolio.check(findings, memory)
+    findings = _compared(node, PORTFOLIO, portfolio.check, memory)
     total = f"total USD {float(node['totals']['cost_usd'].money()):,.2f}; bounds need its certificate"
     return _verdict(findings, ("jobs", "speed", "hours", "chances", "costs", "limits", "sums"), total)
 
@@ -250,9 +244,7 @@ def judge_portfolio_frontier(answer: Any, memory: PortfolioMemory) -> Verdict:
     node = Node(answer)
     if not len(node["points"]):
         return Verdict(nothing="no plan: there is nothing to check")
-    findings = Findings(node, PORTFOLIO_FRONTIER)
-    with _faults_of(findings):
-        portfolio_frontier.check(findings, memory)
+    findings = _compared(node, PORTFOLIO_FRONTIER, portfolio_frontier.check, memory)
     checked = ("points", "jobs", "speed", "hours", "chances", "costs", "limits", "sums")
     return _verdict(findings, checked, f"{len(node['points'])} points, each bound by the solver")
 
@@ -264,9 +256,7 @@ def judge_portfolio_rolling(answer: Any, memory: PortfolioMemory) -> Verdict:
         answer: its JSON.
         memory: the question it is said to be of.
     """
-    findings = Findings(Node(answer), PORTFOLIO_ROLLING)
-    with _faults_of(findings):
-        portfolio_rolling.check(findings, memory)
+    findings = _compared(Node(answer), PORTFOLIO_ROLLING, portfolio_rolling.check, memory)
     checked = ("arrivals", "runs", "costs", "limits", "sums")
     usd = float(findings.answer["totals"]["cost_usd"].money())
     total = f"total USD {usd:,.2f}; optimality is not claimed"
@@ -282,9 +272,7 @@ def judge_commit(answer: Any, memory: CommitMemory) -> Verdict:
     """
     from planner.judge.commits import check
 
-    findings = Findings(Node(answer), COMMIT)
-    with _faults_of(findings):
-        check.check(findings, memory)
+    findings = _compared(Node(answer), COMMIT, check.check, memory)
     total = f"objective USD {float(findings.answer['objective_usd'].money()):,.2f}; the bound needs its certificate"
     checked = ("prices", "demand", "use", "costs", "risk", "limits", "break-evens")
     return Verdict(tuple(findings.finish()), checked, total, findings.left_out())
@@ -303,9 +291,7 @@ def judge_serving(answer: Any, loaded: LoadedServing, catalog: Catalog) -> Verdi
         if node["proof"]["status"].text() in ("optimal", "feasible"):
             return Verdict(("machines: none, though a fleet is said to be found",))
         return Verdict(nothing="no fleet: there is nothing to check")
-    findings = Findings(node, SERVING)
-    with _faults_of(findings):
-        serving.check(findings, loaded, catalog)
+    findings = _compared(node, SERVING, serving.check, loaded, catalog)
     total = f"total USD {float(node['total_usd_per_hour'].money()):,.2f} per hour"
     faults = tuple(findings.finish())
     bound = node["proof"]["proven"]["bound_usd_per_hour"]
@@ -325,9 +311,7 @@ def judge_tco(answer: Any, loaded: LoadedTco, catalog: Catalog) -> Verdict:
     """
     from planner.judge import tco
 
-    findings = Findings(Node(answer), TCO)
-    with _faults_of(findings):
-        tco.check(findings, loaded, catalog)
+    findings = _compared(Node(answer), TCO, tco.check, loaded, catalog)
     best = findings.answer["best"].text().replace("_", " ")
     checked = ("inputs", "prices", "cash", "NPV", "break-evens", "tornado", "intervals")
     return Verdict(tuple(findings.finish()), checked, f"{best} costs least", findings.left_out())
@@ -372,6 +356,14 @@ _MARKS = {
     "schedule": "schedule",
     "break_evens": "commit",
 }
+
+
+def _compared(node: Node, stated: Mapping[str, str], check: Callable[..., None], *given: Any) -> Findings:
+    """What the check of a kind of answer finds; `given`: what the check takes beside the findings."""
+    findings = Findings(node, stated)
+    with _faults_of(findings):
+        check(findings, *given)
+    return findings
 
 
 @contextmanager

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 from planner.judge import frame
 from planner.judge.bench import Bench, Candidate
 from planner.judge.carried import hazards_of
+from planner.judge.completion import until_there
 from planner.judge.findings import STATED, Exactly, Near
-from planner.judge.in_time import until_there
 from planner.judge.money import billed, total
 from planner.judge.purchases import Bought
-from planner.judge.turns import CHANCE_SLACK, outcomes, spread, wait_level
+from planner.judge.spot_policies import CHANCE_SLACK, outcomes, spread, wait_level
 
 if TYPE_CHECKING:
     from planner.judge.chance import Capacity

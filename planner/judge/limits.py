@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from catalogs.offers.naming import fits_name
 from catalogs.patterns import matches
+from planner.judge.capacity_waits import most_by_asking
 from planner.judge.launch import at_once
-from planner.judge.starts import most_by_asking
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

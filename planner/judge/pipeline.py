@@ -13,7 +13,7 @@ from planner.judge import frame
 from planner.judge.bench import Bench, Candidate, ImpossibleError, NotRecomputedError
 from planner.judge.chance import chance_within
 from planner.judge.ends import alike_of
-from planner.judge.findings import STATED, Exactly, Findings, IfStated, Moment, Near, NotRecomputed
+from planner.judge.findings import STATED, Exactly, Findings, IfStated, Near, NotRecomputed, Timestamp
 from planner.judge.limits import purchase_faults
 from planner.judge.pipeline_quotas import check_shared
 from planner.judge.purchases import Bought, Buy
@@ -77,7 +77,7 @@ def check(findings: Findings, loaded: LoadedPipeline, memory: Memory) -> None:
     expected: dict[str, Any] = {
         "pipeline": pipeline.name, "sha256": loaded.sha256, "created_at": created.isoformat(timespec="minutes"),
         "catalog": frame.catalog_sources(memory.catalog), "status": _status(over, proof, budget),
-        "start": Moment(start), "currency": "USD", "schema_version": 1, "planner_version": STATED,
+        "start": Timestamp(start), "currency": "USD", "schema_version": 1, "planner_version": STATED,
         "total_usd": Exactly(total), "cost_p10_usd": STATED, "cost_p90_usd": STATED,
         "deadline_confidence": min(sure, default=None), "data_set_aside": IfStated(_set_aside(loaded)),
         "end_hours": Near(ends), "least_hours": None, "least_hours_bound": None,
@@ -205,12 +205,7 @@ def _stage(memory: Memory, loaded: LoadedPipeline, at: int, node: Node, answer: 
         return times | _sized(task, node)
     if not 0 < length <= 1e6:
         node["end_hours"].fail("an hour after the start")
-    bought = []
-    for part in node["parts"]:
-        count = part["nodes"].count()
-        if not 0 < count <= 10**5:
-            part["nodes"].fail("a positive number of instances")
-        bought.append((part, count))
+    bought = [(part, frame.instances(part)) for part in node["parts"]]
     begin = node["start_hours"].number()
     own_from = _own_from(node, begin)
     bench = memory.task(loaded, at, answer["created_at"].moment(), timedelta(hours=length), own_from)
@@ -303,22 +298,20 @@ def _sure_hours(bench: Bench, candidate: Candidate, length: float) -> float:
 
 def _sized(task: PipelineTask, node: Node) -> dict[str, Any]:
     """A candidate that the file itself sizes: the one with the numbers of the answer."""
-    for sized in task.candidates:
-        hours, nodes = float(sized.hours), sized.nodes
-        same = (sized.provider, sized.region, sized.instance_type, nodes) == tuple(
-            node[name].value for name in ("provider", "region", "instance_type", "nodes")
-        )
-        if same:
-            each = sized.usd_per_hour
-            cost = (
-                Fraction(sized.cost_usd or 0)
-                if each is None
-                else Fraction(each) * nodes * Fraction(repr(hours))
-            )
-            return {
-                "provider": sized.provider, "region": sized.region, "zone": "", "instance_type": sized.instance_type,
-                "purchase_option": sized.purchase_option, "option_variant": "", "nodes": nodes, "in_turn": False,
-                "parts": [], "expected_hours": Near(hours), "cost_usd": Near(cost, 1e-9, 1e-6), "price_as_of": "",
-                "end_hours": Near(node["start_hours"].number() + hours, slack=_HOURS),
-            }  # fmt: skip
-    return {"task": f"a candidate of {task.name}"}
+    names = ("provider", "region", "instance_type", "purchase_option", "nodes")
+    hours = node["expected_hours"].number()
+    alike = [one for one in task.candidates if all(getattr(one, name) == node[name].value for name in names)]
+    if not alike:
+        return {"task": f"a candidate of {task.name}"}
+    sized = min(alike, key=lambda one: abs(float(one.hours) - hours))
+    hours, each = float(sized.hours), sized.usd_per_hour
+    cost = (
+        Fraction(sized.cost_usd or 0)
+        if each is None
+        else Fraction(each) * sized.nodes * Fraction(repr(hours))
+    )
+    return {
+        **{name: getattr(sized, name) for name in names}, "zone": "", "option_variant": "", "in_turn": False,
+        "parts": [], "expected_hours": Near(hours), "cost_usd": Near(cost, 1e-9, 1e-6), "price_as_of": "",
+        "end_hours": Near(node["start_hours"].number() + hours, slack=_HOURS),
+    }  # fmt: skip

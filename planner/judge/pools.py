@@ -14,15 +14,16 @@ import numpy as np
 from catalogs.tariffs import load_tariffs
 from planner.judge import frame
 from planner.judge.bench import Bench, Candidate, ImpossibleError
+from planner.judge.capacity_waits import most_by_asking
 from planner.judge.chance import chance_within
-from planner.judge.findings import STATED, Exactly, Findings, IfStated, Moment, Near
+from planner.judge.ends import known_after, pairs_on
+from planner.judge.findings import STATED, Exactly, Findings, IfStated, Near, Timestamp
 from planner.judge.limits import purchase_faults
 from planner.judge.pipeline import part_of
 from planner.judge.pipeline_quotas import units_of
-from planner.judge.purchases import Bought, Buy
+from planner.judge.purchases import Buy
 from planner.judge.quote import sure_hours, table_ratio
 from planner.judge.schedule import GB, moved_usd
-from planner.judge.starts import most_by_asking
 from planner.performance.inference.pool import handover_s, node_rates, weight_bytes
 from planner.records import record
 
@@ -103,6 +104,13 @@ class _Pool:
         self.beside = {buy.offer.offer_id: buy.nodes for buy in other.buys if not buy.offer.is_spot}
         self.own = self._at(0.0, None)
 
+    def off_usd(self, commitment: int) -> Fraction:
+        """How far its cost is from that of its machines on one of the workload's commitments."""
+        bench, work = self.base, _work_of(self.base.work, self.name, self.node["paced_s"].number())
+        bench = Bench(bench.workload, work, bench.goods, bench.start, None, {}, 0.0, bench.dates[1])
+        own = bench.candidate([replace(self.buys[0], commitment=commitment)], in_turn=False)
+        return abs(own.cost - self.node["cost_usd"].money())
+
     def stretched(self, step_s: float, by: _By) -> float:
         """Elapsed over work hours at a step, by a deadline."""
         return _stretch(self._at(step_s, by))
@@ -145,7 +153,7 @@ class _Pool:
             candidate if beside is None else replace(candidate, in_turn=candidate.in_turn or beside.in_turn)
         )
         shape, closeness = self.own.shape, frame.closeness(closely)  # it waits in its fastest layout
-        parts = [_known_after(part, closeness) for part in candidate.parts]
+        parts = [known_after(part, closeness) for part in candidate.parts]
         slack_usd = sum(charge.slack_usd for part in parts for charge in part.charges if charge.slack)
         sure = None
         if by is None:
@@ -165,16 +173,6 @@ class _Pool:
             "price_as_of": min(buy.offer.text("as_of") for buy in self.buys),
             "parts": [part_of(part, closely) for part in parts],
         }  # fmt: skip
-
-
-def _known_after(part: Bought, ratio: float) -> Bought:
-    """A purchase whose hours after the end of what the user owns are known as closely as the hours of the run.
-
-    They are few, and change by an hour at most for each hour of the run.
-    """
-    slack = ratio * float(part.hours) * part.nodes
-    charges = [replace(one, slack=slack) if one.id == "after_end" else one for one in part.charges]
-    return replace(part, charges=tuple(charges))
 
 
 def _stretch(candidate: Candidate) -> float:
@@ -225,7 +223,7 @@ def check(findings: Findings, workload: Workload, sha256: str, memory: Memory) -
     findings.require(bool(answer["reason"].text()) == over, "reason", "whether the budget is kept")
     findings.expect(answer, {
         "workload": workload.name, "workload_sha256": sha256, "created_at": created.isoformat(timespec="minutes"),
-        "start": Moment(bench.start), "catalog": frame.catalog_sources(memory.catalog), "currency": "USD",
+        "start": Timestamp(bench.start), "catalog": frame.catalog_sources(memory.catalog), "currency": "USD",
         "schema_version": 1, "planner_version": STATED, "pools": list(pool_entries), "step_s": Near(step, close),
         "train_s": Near(both[0]), "logprob_s": Near(logprob), "update_s": Near(both[0] - logprob),
         "generate_s": Near(both[1]), "refit_s": Near(refit), "moved_gb": Near(moved_gb),
@@ -247,9 +245,20 @@ def check(findings: Findings, workload: Workload, sha256: str, memory: Memory) -
 def _both(bench: Bench, nodes: list[Node]) -> list[_Pool]:
     """Both pools, each beside the other."""
     pools = [_Pool(bench, node, name) for node, name in zip(nodes, _NAMES, strict=True)]
+    _on_their_own(bench, pools)
     for pool, other in zip(pools, pools[::-1], strict=True):
         pool.stand_beside(other)
     return pools
+
+
+def _on_their_own(bench: Bench, pools: list[_Pool]) -> None:
+    """Of commitments of equal terms, which hold both, each pool is taken to be on the one that its cost speaks for."""
+    pairs = pairs_on(pools[0].buys[0], pools[1].buys[0], bench.workload, bench.start)
+    if pairs:
+        off = [{at: pool.off_usd(at) for at in {pair[n] for pair in pairs}} for n, pool in enumerate(pools)]
+        nearest = min(pairs, key=lambda pair: off[0][pair[0]] + off[1][pair[1]])
+        for pool, at in zip(pools, nearest, strict=True):
+            pool.buys = [replace(pool.buys[0], commitment=at)]
 
 
 def _end(answer: Node, deadline: float) -> float:

@@ -7,7 +7,7 @@ from math import ceil, inf
 from typing import TYPE_CHECKING, Any
 
 from planner.judge import frame
-from planner.judge.findings import STATED, Exactly, Findings, IfStated, Moment, Near, Printed
+from planner.judge.findings import STATED, Exactly, Findings, IfStated, Near, Printed, Timestamp
 from planner.judge.portfolio_jobs import PortfolioMemory
 from planner.judge.portfolio_limits import check_limits, limit_rows, windows_of
 from planner.judge.portfolio_parts import MICRO_USD, Run, Windows
@@ -44,7 +44,7 @@ def check(findings: Findings, memory: PortfolioMemory) -> None:
         answer,
         {
             "kind": "portfolio", "name": loaded.portfolio.name, "sha256": loaded.sha256, "currency": "USD",
-            "created_at": created.isoformat(timespec="minutes"), "start": Moment(memory.origin(created)),
+            "created_at": created.isoformat(timespec="minutes"), "start": Timestamp(memory.origin(created)),
             "deadline_confidence": min(sure, default=None),
             "catalog": sources(memory), "schema_version": 1, "planner_version": STATED,
             "status": "infeasible" if relaxed else answer["proof"]["status"].value, "jobs": jobs,

@@ -6,7 +6,7 @@ from fractions import Fraction
 from math import inf
 from typing import TYPE_CHECKING, Any
 
-from planner.judge.findings import STATED, Exactly, Findings, Moment, Near
+from planner.judge.findings import STATED, Exactly, Findings, Near, Timestamp
 from planner.judge.portfolio import jobs_of, sources
 from planner.judge.portfolio_limits import check_limits, limit_rows, windows_of
 from planner.judge.portfolio_parts import MICRO_USD
@@ -31,7 +31,7 @@ def check(findings: Findings, memory: PortfolioMemory) -> None:
         {
             "schema_version": 1, "planner_version": STATED, "kind": "portfolio_frontier",
             "name": loaded.portfolio.name, "sha256": loaded.sha256, "currency": "USD",
-            "created_at": created.isoformat(timespec="minutes"), "start": Moment(memory.origin(created)),
+            "created_at": created.isoformat(timespec="minutes"), "start": Timestamp(memory.origin(created)),
             "catalog": sources(memory), "windows": windows.wanted,
             "delay_unit": "USD of delay" if weighted else "job-hours",
             "points": [_point(findings, memory, node, windows) for node in answer["points"]],

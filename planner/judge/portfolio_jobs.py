@@ -13,7 +13,7 @@ from catalogs.offers.static import load_static
 from planner.inputs.checks import end_moment, start_moment
 from planner.judge import frame
 from planner.judge.bench import Bench, Candidate, NotRecomputedError
-from planner.judge.findings import Findings, Moment, Near, NotRecomputed, Printed
+from planner.judge.findings import Findings, Near, NotRecomputed, Printed, Timestamp
 from planner.judge.limits import check_offer, line_of
 from planner.judge.memory import Memory
 from planner.judge.money import tiers
@@ -191,8 +191,8 @@ class PortfolioMemory:
         counted = node["cost_usd"].money() + delay
         return {
             "job": node["job"].value, "start_hours": Near(begin),
-            "start": Moment(origin + timedelta(hours=begin)),
-            "end": Moment(origin + timedelta(hours=min(run.end, 1e6))),
+            "start": Timestamp(origin + timedelta(hours=begin)),
+            "end": Timestamp(origin + timedelta(hours=min(run.end, 1e6))),
             "counted_usd": Near(counted, slack=2 * MICRO_USD), **expected,
         }, run  # fmt: skip
 
@@ -264,9 +264,7 @@ class PortfolioMemory:
         bench = self.bench(entry, created, begin)
         buys = []
         for part in node["parts"]:
-            count = part["nodes"].count()
-            if not 0 < count <= 10**5:
-                part["nodes"].fail("a positive number of instances")
+            count = frame.instances(part)
             buys.append(Buy(bench.goods.offer(part.path, part["offer_id"].text()), count))
         in_turn = node["in_turn"].flag()
         draws = tuple(

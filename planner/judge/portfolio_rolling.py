@@ -15,7 +15,7 @@ from math import floor, inf
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from planner.inputs.checks import end_moment, start_moment
-from planner.judge.findings import STATED, Findings, Moment, Near
+from planner.judge.findings import STATED, Findings, Near, Timestamp
 from planner.judge.portfolio import sources
 from planner.judge.portfolio_parts import MICRO_USD
 
@@ -56,7 +56,7 @@ def check(findings: Findings, memory: PortfolioMemory) -> None:
         {
             "schema_version": 1, "planner_version": STATED, "kind": "portfolio_rolling",
             "name": loaded.portfolio.name, "sha256": loaded.sha256, "currency": "USD",
-            "created_at": created.isoformat(timespec="minutes"), "start": Moment(origin), "catalog": sources(memory),
+            "created_at": created.isoformat(timespec="minutes"), "start": Timestamp(origin), "catalog": sources(memory),
             "every_hours": STATED, "jobs": expected_jobs, "notes": STATED, "seconds": STATED,
             "totals": _sums(jobs) | _owned(jobs, submitted, known),
             "teams": [
@@ -119,7 +119,7 @@ def _job(
     state = "never started" if end is None else "late" if (late or 0.0) > _MINUTE else "in time"
 
     def moment(hours: float | None) -> Any:
-        return None if hours is None else Moment(origin + timedelta(hours=hours))
+        return None if hours is None else Timestamp(origin + timedelta(hours=hours))
 
     return {
         "job": node["job"].value, "team": job.team, "priority": job.priority, "status": state,

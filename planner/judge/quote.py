@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from planner.judge import frame
 from planner.judge.bench import Bench, Candidate
+from planner.judge.completion import sure, until_there
 from planner.judge.findings import Between, Near
-from planner.judge.in_time import sure, until_there
 from planner.judge.launch_figures import SPREAD_RATIO, outcomes_of
 from planner.judge.prices import Z80
-from planner.judge.turns import quantile
+from planner.judge.spot_policies import quantile
 
 if TYPE_CHECKING:
     from planner.judge.document import Node

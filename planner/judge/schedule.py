@@ -10,7 +10,7 @@ from math import ceil
 from typing import TYPE_CHECKING, Any
 
 from planner.inputs.checks import start_moment
-from planner.judge.findings import STATED, Exactly, Findings, Moment, Near
+from planner.judge.findings import STATED, Exactly, Findings, Near, Timestamp
 from planner.judge.money import in_unit, tiers
 from planner.judge.work import assumption_rows
 from planner.records import record
@@ -59,7 +59,7 @@ def check(findings: Findings, loaded: LoadedSchedule) -> None:
     findings.expect(
         answer,
         {
-            **nothing, "schedule": schedule.name, "status": "planned", "start": Moment(start_moment(schedule.start)),
+            **nothing, "schedule": schedule.name, "status": "planned", "start": Timestamp(start_moment(schedule.start)),
             "sha256": hashlib.sha256(loaded.document.data).hexdigest(), "forecast_hours": loaded.n_hours,
             "work_unit": schedule.work_unit, "currency": "USD", "schema_version": 1, "planner_version": STATED,
             "total_usd": Near(sum(parts.values(), Fraction(0)), slack=_CENTS),
@@ -135,7 +135,7 @@ def _interval(loaded: LoadedSchedule, run: Run, starts: dict[tuple[int, int, int
     return {
         "job": job.name, "pool": pool.name, "provider": pool.provider, "region": pool.region,
         "instance_type": pool.instance_type or "", "purchase_option": pool.purchase_option,
-        "from": Moment(start + timedelta(hours=run.begin)), "until": Moment(start + timedelta(hours=run.end)),
+        "from": Timestamp(start + timedelta(hours=run.begin)), "until": Timestamp(start + timedelta(hours=run.end)),
         "start_hour": run.begin, "end_hour": run.end, "nodes": run.nodes, "nodes_started": begun,
         "work": Near(run.nodes * _speed(job, pool) * (run.end - run.begin)),
         "cost_usd": Near(usd + begun * _start(loaded, run.begin, run.pool), slack=_CENTS),

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from planner.judge import carbon, choices, frame, stored
 from planner.judge.alternatives import alternatives, decision_of, hidden, on_known_prices, savings
 from planner.judge.bench import Bench, Candidate, NotRecomputedError
+from planner.judge.capacity_waits import booked_from, waits
 from planner.judge.document import Node
 from planner.judge.findings import STATED, Between, Exactly, Findings, IfStated, Near
 from planner.judge.launch_figures import launch_of
@@ -21,7 +22,6 @@ from planner.judge.prices import Z80, scaled
 from planner.judge.profile import profile_fields
 from planner.judge.purchases import Bought, Buy
 from planner.judge.quote import quote_of, sure_hours, table_ratio
-from planner.judge.starts import booked_from, waits
 
 if TYPE_CHECKING:
     from planner.judge.goods import Offer
@@ -129,9 +129,7 @@ def purchases(bench: Bench, plan: Node) -> tuple[list[Buy], bool]:
     """What the lines buy, and whether they are used one after another."""
     buys = []
     for line in plan["lines"]:
-        nodes = line["nodes"].count()
-        if not 0 < nodes <= 10**5:
-            line["nodes"].fail("a positive number of instances")
+        nodes = frame.instances(line)
         buys.append(Buy(bench.goods.offer(f"{line.path}.offer_id", line["offer_id"].text()), nodes))
     spot = sum(buy.offer.is_spot for buy in buys)
     same = len({buy.nodes for buy in buys}) == 1

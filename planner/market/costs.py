@@ -100,6 +100,11 @@ class CostModel:
         at = int(self._place_of_offer[row])
         return Place(self._tags.storage[at], self._moves.transfers[at], self._tags.disk[at])
 
+    @property
+    def least_usd_per_hour(self) -> Floats:
+        """Least that an instance-hour may cost the job, USD, 0 where it is paid already, shape `(n_offers,)`."""
+        return self._offers.least_usd_per_hour * self._share
+
     def moved_usd(self, rows: Ints) -> Floats:
         """What moving data into and out of the places of offers costs, whatever the size and the hours of the run."""
         return np.asarray(self._moves.usd[self._place_of_offer[rows]], dtype=np.float64)
@@ -136,9 +141,7 @@ class CostModel:
         share = self._share.take(rows)
         instance_hours = _rounded(np.where(share > 0, nodes * billed, 0.0) * share)
         dataset = self._copy_gib_months(place, hours)
-        checkpoint = _rounded(
-            self._job.checkpoint_gib * self._job.checkpoints_kept * (hours / HOURS_PER_MONTH)
-        )
+        checkpoint = self._checkpoint_gib_months(hours)
         grown = np.ones(len(rows)) if run_hours is None else self._offers.book.growth(rows, run_hours)
         upfront = self._offers.upfront_usd.take(rows) * nodes
         after_hours = self.after_hours(rows, nodes, paid_hours, hours, spread)
@@ -284,8 +287,8 @@ class CostModel:
 
     def copy_lines(self, row: int, hours: float) -> list[CostLine]:
         """The lines of `copy_usd` for one candidate."""
-        place, at = self.place(row), np.asarray([self._place_of_offer[row]])
-        months, out = float(self._copy_gib_months(at, np.asarray([hours]))[0]), []
+        place = self.place(row)
+        months, out = self.gib_months(row, hours)[0], []
         if months:
             out.append(
                 price_line(
@@ -302,6 +305,14 @@ class CostModel:
         return _rounded(
             np.where(self._copy.take(place), self._job.data_gib or 0.0, 0.0) * (hours / HOURS_PER_MONTH)
         )
+
+    def _checkpoint_gib_months(self, hours: Floats) -> Floats:
+        return _rounded(self._job.checkpoint_gib * self._job.checkpoints_kept * (hours / HOURS_PER_MONTH))
+
+    def gib_months(self, row: int, hours: float) -> tuple[float, float]:
+        """Of the data set and of checkpoints that one run keeps at the place of offer `row` for so many hours."""
+        place, elapsed = np.asarray([self._place_of_offer[row]]), np.asarray([hours])
+        return float(self._copy_gib_months(place, elapsed)[0]), float(self._checkpoint_gib_months(elapsed)[0])
 
     def place_lines(self, row: int, dataset: float, checkpoint: float) -> list[CostLine]:
         """Return what the place of offer `row` costs once: storage and transfers."""

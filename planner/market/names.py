@@ -48,7 +48,7 @@ def accelerator_faults(path: tuple[str | int, ...], name: str) -> list[Fault]:
     known = [str(one) for one in load_accelerators()["accelerator"]]
     if name in known:
         return []
-    text = f"'{name}' is not an accelerator id; `planner catalog list --accelerator` knows them"
+    text = f"{name!r} is not an accelerator id; `planner catalog list --accelerator` knows them"
     return [Fault(path, text, near(name, known))]
 
 

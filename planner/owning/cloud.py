@@ -201,8 +201,8 @@ def _nothing_fits(loaded: LoadedTco, offer_set: OfferSet) -> Fault:
     path = ("cloud", "accelerator") if cloud.accelerator else ("cloud",)
     accelerators = sorted({str(name) for name in offer_set.types.coded("accelerator").values})
     if not any(fnmatchcase(name, pattern) for name in accelerators):
-        text = f"no offer in the catalog has '{pattern}'; name one to rent instead in cloud.accelerator"
+        text = f"no offer in the catalog has {pattern!r}; name one to rent instead in cloud.accelerator"
         return Fault(path, text, near(pattern, accelerators))
     return Fault(
-        ("cloud",), f"no offer of '{pattern}' fits providers, regions, instance_types and options together"
+        ("cloud",), f"no offer of {pattern!r} fits providers, regions, instance_types and options together"
     )

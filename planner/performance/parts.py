@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -43,9 +43,14 @@ def model_from(values: Mapping[str, Any]) -> ModelSpec:
 
 
 def training_of(part: PartSpec, training: TrainingSpec) -> TrainingSpec:
-    """How a part is trained within a job: as the model, but for its batch, its lengths and what of it learns."""
+    """How a part is trained within a job: as the model, but for its batch, its lengths and what of it learns.
+
+    A resident reference is a second copy of all networks; how often each runs for a sample, its part says.
+    """
+    reference: Literal["none", "copied"] = "copied" if training.tuning.reference == "resident" else "none"
     tuning = replace(
-        training.tuning, adapter=None, reference="none", critic=False, teacher_params=None, teacher_active_params=None
+        training.tuning, adapter=None, reference=reference, critic=False, teacher_params=None,
+        teacher_active_params=None,
     )  # fmt: skip
     if part.tokens is not None:
         tuning = replace(tuning, sequences=1, lengths=None)

@@ -172,24 +172,27 @@ def step_time(
     partly = np.where(work.materialised > 0, micro.attention, c["recompute.selective_ratio"] * micro.forward)
     again = work.backward * np.where(full, micro.forward, np.where(selective, partly, 0.0))
     body = stage_layers * (micro.forward + micro.backward + again)
-    # Only the last stage has the output layer, so the other stages wait for it once per micro-batch.
-    stage = body + micro.head
+    # Only the last stage has the output layer, so the other stages wait for it once per micro-batch, unless it has a
+    # layer less than they: where layers do not divide evenly, trainers give the ends of a pipeline fewer.
+    layer = micro.forward + micro.backward + again
+    saved = np.where((stage_layers * pp > work.layers) & (pp > 1), np.minimum(layer, micro.head), 0.0)
+    stage = body + micro.head - saved
     volume = micro.tokens * work.hidden * work.element_bytes / layout.tp
     crosses = (layout.nodes > 1) & (layout.tp * layout.cp * layout.dp * 2.0 > devices.domain)
     send = np.where(pp > 1, 2.0 * send_s(volume, crosses.astype(np.float64), devices.count, links), 0.0)
     send = send * layout.interleave * c["pp.exposed_ratio"]
     exposed = _sync_s(work, devices, layout, micro, links, stack, c)
     stage_comm = stage_layers * (1.0 + work.backward * np.where(full, 2.0, 1.0)) * comm
-    bound = np.clip(
-        stage - stage_comm - _busy(work, micro, stage_layers, full, again), 0.0, stage - stage_comm
-    )
+    busy = _busy(work, micro, stage_layers, full, again) - saved
+    bound = np.clip(stage - stage_comm - busy, 0.0, stage - stage_comm)
+    others = (work.layers - stage_layers) * layer + saved
     waiting = c["straggler.per_doubling"] * np.log2(layout.nodes) * m * stage
     parts = {
         "compute_s": m * (stage - stage_comm - bound),
         "memory_bound_s": m * bound,
         "tp_comm_s": m * stage_comm,
         "pp_comm_s": m * send,
-        "bubble_s": (pp - 1.0) / layout.interleave * (body + send) * c["pp.bubble_ratio"],
+        "bubble_s": (others + (pp - 1.0) * send) / layout.interleave * c["pp.bubble_ratio"],
         "dp_comm_s": exposed + waiting,
         "optimizer_s": _optimizer_s(work, devices, layout, stack, c),
         "fixed_s": np.broadcast_to(c.of_stack("fixed.step_s", stack), m.shape),

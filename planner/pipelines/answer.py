@@ -25,12 +25,12 @@ from planner.market.place_names import unlisted_names
 from planner.pipelines.draws import declared_limits, shared_quotas
 from planner.pipelines.gather import Gathered, Gatherer
 from planner.pipelines.moves import curve_usd
-from planner.pipelines.own_ends import until_starts_hold
+from planner.pipelines.own_ends import keeping_starts, until_starts_hold
 from planner.pipelines.priced import priced, worth_pricing
-from planner.pipelines.question import latest_ends
+from planner.pipelines.question import TIE_HOURS, latest_ends
 from planner.pipelines.robust import choose_robust
 from planner.pipelines.shared import in_order, solve_shared
-from planner.pipelines.solve import PipelineResult, least_hours, not_found, solve_pipeline
+from planner.pipelines.solve import PipelineResult, least_hours, not_found
 from planner.pipelines.way import Offered
 from planner.plan.model import sources_of
 from planner.plan.robust import Robust, Terms
@@ -51,7 +51,6 @@ if TYPE_CHECKING:
     from planner.pipelines.way import Way
     from planner.plan.model import CatalogSource
 
-TIE_HOURS = 1e-6
 MOST_ROUNDS = 4  # of planning again with the time that tasks then have
 _CHEAPER_RATIO = 1e-9
 LOCAL_TIME_SHARE = 0.05  # of the time left, at most, for a plan that tells which candidates to price
@@ -187,12 +186,11 @@ def plan_pipeline(
     terms = Terms.of(loaded.pipeline.risk, robust_level)
     asking = Asking.of(loaded, catalog, options, terms)
 
-    def planned(gathered: Gathered) -> tuple[Gathered, PipelineResult, Robust | None]:
-        gathered, result = _with_time_as_planned(gatherer, gathered, asking.solve(gathered), asking)
-        return gathered, *asking.robust(gathered, result, terms)
-
-    alone = None if terms is not None or declared_limits(loaded) else asking.alone
-    gathered, result, robust = until_starts_hold(gatherer, planned, options.gap, alone)
+    gathered, result = until_starts_hold(
+        gatherer, lambda one: _with_time_as_planned(gatherer, one, asking.solve(one), asking), options.gap,
+        asking.within_starts, lambda: asking.clock.left_s(asking.share),
+    )  # fmt: skip
+    result, robust = asking.robust(gathered, result, terms)
     pipe = gathered.pipe
     empty = tuple(name for at, name in enumerate(pipe.tasks) if not (pipe.task == at).any())
     stages, transfers = _told(gathered, result)
@@ -287,15 +285,15 @@ class Asking:
         """The options of the next solve, which ends when this share of the time limit has passed."""
         return replace(self.solving, time_limit_s=self.clock.for_next_s(share))
 
-    def _quotas(self, gathered: Gathered) -> tuple[SharedQuota, ...]:
+    def _quotas(self, pipe: PipelineInput) -> tuple[SharedQuota, ...]:
         if not (limits := declared_limits(self.loaded)):
             return ()
-        ways = [key.way for key in gathered.pipe.keys if isinstance(key, Offered)]
+        ways = [key.way for key in pipe.keys if isinstance(key, Offered)]
         return shared_quotas(ways, limits, self.catalog.instance_types, load_tariffs())
 
     def shared_names(self, gathered: Gathered) -> tuple[str, ...]:
         """Place and name of each quota that tasks share."""
-        return tuple(quota.name for quota in self._quotas(gathered))
+        return tuple(quota.name for quota in self._quotas(gathered.pipe))
 
     def robust(
         self, gathered: Gathered, result: PipelineResult, terms: Terms | None
@@ -303,18 +301,20 @@ class Asking:
         """The choice with risk in place of the plain one, where it is asked for and there is a plan."""
         if terms is None or result.course is None:
             return result, None
-        pipe = priced(gathered.pipe)
-        chosen, made = choose_robust(pipe, self._quotas(gathered), result, terms, self.left(1.0))
+        pipe = priced(keeping_starts(gathered.pipe))
+        chosen, made = choose_robust(pipe, self._quotas(pipe), result, terms, self.left(1.0))
         return (chosen, made) if made.confirmed else (result, made.as_plain())
 
-    def alone(self, pipe: PipelineInput) -> PipelineResult | None:
-        """The best choice of a question without quotas within the time left; None without any."""
-        return solve_pipeline(pipe, self.left(self.share)) if self.clock.left_s(self.share) > 0 else None
+    def within_starts(self, pipe: PipelineInput) -> PipelineResult | None:
+        """The best choice that keeps the latest starts of a question, within the time left; None without any."""
+        if self.clock.left_s(self.share) <= 0:
+            return None
+        return solve_shared(pipe, self._quotas(pipe), self.left(self.share))
 
     def solve(self, gathered: Gathered) -> PipelineResult:
         """The best choice within the time left."""
         limit_s = self.clock.for_next_s(self.share)
-        began, quotas = time.perf_counter(), self._quotas(gathered)
+        began, quotas = time.perf_counter(), self._quotas(gathered.pipe)
         if quotas:  # a plan known may exceed them
             pipe, before = priced(gathered.pipe), dict[str, int]()
         else:

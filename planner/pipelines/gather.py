@@ -90,7 +90,10 @@ class Gatherer:
         self._moves: Moves | None = None  # between all places seen so far
         self._between: list[tuple[float, float]] = []  # least and most hours of each task
         self._first: list[float] = []  # hours before which no task starts
-        self._later: dict[tuple[int, float], tuple[WorkloadTask, list[Offered]]] = {}  # by task and hour
+        self._last_end = [0.0] * len(self._tasks)  # hours, of the commitments of the tasks that wait for each
+        self._later: dict[
+            tuple[int, float, bool], tuple[WorkloadTask, list[Offered]]
+        ] = {}  # by task and hour
 
     def gather(self) -> Gathered:
         """Candidates at durations up to the most that each task can have."""
@@ -106,10 +109,26 @@ class Gatherer:
             one.counted_from(hours) if one is not None and one.has_ends and 0.0 < hours < np.inf else one
             for one, hours in zip(self._planned, first, strict=True)
         ]
+        for u, v in sorted(zip(source, target, strict=True), key=lambda edge: -order.index(edge[1])):
+            one = self._planned[v]
+            self._last_end[u] = max(
+                self._last_end[u], self._last_end[v], 0.0 if one is None else one.last_end_hours
+            )
         for at, planned in enumerate(self._planned):
             if planned is not None:
-                self._ways[at] = planned.front(*self._between[at])
+                self._ways[at] = self._front(at, planned)
         return self._gathered()
+
+    def _front(self, at: int, planned: WorkloadTask) -> list[Offered]:
+        """Candidates for all durations that a task can have.
+
+        Without a deadline, also for those after which a commitment that another task runs on still lasts.
+        """
+        least, most = self._between[at]
+        ways = planned.front(least, most)
+        if np.isinf(most) and self._last_end[at] > least:
+            ways += planned.front(least, self._last_end[at])
+        return ways
 
     def later(self, own_from_hours: Sequence[float | None]) -> Gathered:
         """The same where the ends of some tasks' commitments count from later hours; None: as before."""
@@ -119,15 +138,20 @@ class Gatherer:
         return self._gathered()
 
     def _counted_from(
-        self, at: int, planned: WorkloadTask, hours: float
+        self, at: int, planned: WorkloadTask, hours: float, *, own_alone: bool = False
     ) -> tuple[WorkloadTask, list[Offered]]:
         """A task with its ways at all durations asked for, where ends count from an hour of the pipeline."""
-        if (at, hours) not in self._later:
-            other = planned.counted_from(hours)
-            ways = other.front(*self._between[at])
+        if (at, hours, own_alone) not in self._later:
+            other = planned.counted_from(hours, own_alone=own_alone)
+            ways = self._front(at, other)
             ways += [way for duration in planned.asked for way in other.at(duration)]
-            self._later[at, hours] = other, ways
-        return self._later[at, hours]
+            self._later[at, hours, own_alone] = other, ways
+        return self._later[at, hours, own_alone]
+
+    def _on_ends(self, at: int, planned: WorkloadTask, hours: float) -> list[Offered]:
+        """A task's ways on commitments that end, priced for a start."""
+        ways = self._counted_from(at, planned, hours, own_alone=True)[1]
+        return [way for way in ways if way.own_from_hours is not None]
 
     def by_starts(self, known: Sequence[Sequence[float]], cells: int) -> tuple[Gathered, Gathered]:
         """Ways on commitments that end, priced for starts on a grid: for plans, and for a bound on all plans.
@@ -151,8 +175,7 @@ class Gatherer:
             grid += [hours - less for hours in known[at] for less in (0.0, _CELL_HOURS)]
             grid = sorted({hours for hours in grid if first <= hours <= last} | {first})
             _, others = self._counted_from(at, planned, MOST_HOURS)
-            each = [[way for way in self._counted_from(at, planned, hours)[1] if way.own_from_hours is not None]
-                    for hours in grid]  # fmt: skip
+            each = [self._on_ends(at, planned, hours) for hours in grid]
             plans.append([*others, *(way for own in each for way in own)])
             later = [
                 replace(way, own_from_hours=end)

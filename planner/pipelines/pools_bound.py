@@ -71,10 +71,6 @@ class Work:
         hours = self.hours * slowed
         return By(min(self.deadline_hours, hours + self.half_hours), level, hours - self.hours / 2.0)
 
-    def by_whole(self, level: float) -> By:
-        """The whole deadline, for a pool that is slowed by nothing; what slow work has longer is the same."""
-        return By(self.deadline_hours, level, self.hours / 2.0)
-
     def ending(self, hours: float) -> Work:
         """The same work by another deadline."""
         return replace(self, deadline_hours=hours)

@@ -48,7 +48,7 @@ def sizes_of(side: Side, level: float) -> Sizes:
     at = np.flatnonzero((candidates.bits == 0) & (candidates.kind == SINGLE))
     rows, nodes, shape = candidates.offer[at], candidates.nodes[at], candidates.shape[at]
     hardware = candidates.shapes["hardware_row"].astype(np.int64)[shape]
-    hourly = nodes * market.offer_set.least_usd_per_hour[rows] * _LEAST_SHARE
+    hourly = nodes * market.costs.least_usd_per_hour[rows] * _LEAST_SHARE
     order = np.lexsort((hourly, nodes, hardware))
     new = np.ones(len(order), dtype=np.bool_)
     new[1:] = (np.diff(hardware[order]) != 0) | (np.diff(nodes[order]) != 0)

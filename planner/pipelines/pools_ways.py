@@ -102,13 +102,8 @@ def open_ways(search: CandidateSearch) -> Ints:
     )
 
 
-def bought(search: CandidateSearch, at: int) -> Offers:
-    """Rows of the offers that a candidate buys, in the order of its turns."""
-    return each_bought(search, np.asarray([at]))[0]
-
-
 def each_bought(search: CandidateSearch, at: Ints) -> list[Offers]:
-    """The same of each of `at`, which are one offer or offers in turn."""
+    """Rows of the offers that each candidate of `at` buys, in the order of its turns; they are one offer or in turn."""
     return [tuple(row for row in own if row >= 0) for own in rows_bought(search, at).tolist()]
 
 

@@ -15,6 +15,7 @@ from solvers.problem.errors import ModelError
 NEGLIGIBLE = (
     1e-8  # beside the largest amount of a model: less counts as nothing there, for no solver holds both
 )
+TIE_HOURS = 1e-6  # between moments that count as one
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,6 +80,19 @@ class PipelineInput:
     def timed(self) -> bool:
         """Whether durations matter."""
         return math.isfinite(self.deadline_hours)
+
+    @cached_property
+    def kinds(self) -> Ints:
+        """A number of the task, place and latest start of each candidate, shape `(n,)`: what follows rests on these."""
+        kind = self.task * (int(self.place.max(initial=0)) + 1) + self.place
+        if self.start_by is None:
+            return kind
+        moments, _, moment = distinct(self.start_by)
+        return kind * len(moments) + moment
+
+    def keeps_starts(self, chosen: Ints, start_hours: Floats) -> bool:
+        """Whether each task of a choice starts by the hour of its candidate; both of shape `(n_tasks,)`."""
+        return self.start_by is None or bool((start_hours <= self.start_by[chosen] + TIE_HOURS).all())
 
     @cached_property
     def into(self) -> list[list[int]]:
@@ -225,10 +239,7 @@ def too_late(pipe: PipelineInput, allowed: Bools | None = None) -> Bools:
 
 def _fronts(pipe: PipelineInput, rows: Ints) -> Ints:
     """Of the candidates `rows`, ascending, those on the front of their (task, place)."""
-    cell = (pipe.task * (int(pipe.place.max(initial=0)) + 1) + pipe.place)[rows]
-    if pipe.start_by is not None:  # who may start later is not dominated
-        _, _, moment = distinct(pipe.start_by[rows])
-        cell = cell * (int(moment.max(initial=0)) + 1) + moment
+    cell = pipe.kinds[rows]
     hours = pipe.hours[rows] if pipe.timed else np.zeros(len(rows))
     cost = pipe.cost_usd[rows]
     order = np.lexsort((cost, hours, cell))

@@ -122,9 +122,10 @@ class _Run:
         """The best choice of a part of the question; its cost and bound are of what is minimised."""
         search: Search[Ints] = Search(options)
         deviation = _deviations(pipe.keys, self.costs)
-        place = pipe.task * (int(pipe.place.max(initial=0)) + 1) + pipe.place
-        wanted = not_replaced(pipe.cost_usd[:, None] + deviation, pipe.hours[:, None], place)
-        choice = local_choice(pipe, time.perf_counter() + search.left_s(LOCAL_TIME_SHARE))
+        wanted = not_replaced(pipe.cost_usd[:, None] + deviation, pipe.hours[:, None], pipe.kinds)
+        choice = None
+        if pipe.start_by is None:  # which single changes may break
+            choice = local_choice(pipe, time.perf_counter() + search.left_s(LOCAL_TIME_SHARE))
         if choice is not None:
             choice = self._improved(pipe, choice, deviation)
             search.offer(choice, self._objective(pipe, choice, follow(pipe, choice)))
@@ -167,7 +168,8 @@ class _Run:
         if found.has_point:
             chosen = rows[picked(part, found)]
             course = follow(pipe, chosen)
-            if course.end_hours.max(initial=0.0) <= pipe.deadline_hours * (1 + TIME_TOLERANCE):
+            in_time = course.end_hours.max(initial=0.0) <= pipe.deadline_hours * (1 + TIME_TOLERANCE)
+            if in_time and pipe.keeps_starts(chosen, course.start_hours):
                 search.offer(chosen, self._objective(pipe, chosen, course))
 
     def _with_tail(self, pipe: PipelineInput, deviation: Floats, wanted: Bools) -> tuple[PipelineInput, Milp]:

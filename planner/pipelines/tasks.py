@@ -66,6 +66,7 @@ class WorkloadTask:
         *,
         alone: bool,
         own_from_hours: float = 0.0,
+        own_alone: bool = False,
     ) -> None:
         """Prepare the engine.
 
@@ -80,6 +81,7 @@ class WorkloadTask:
             start: of the pipeline.
             alone: no other task reads of it, nor it of others, so that its place does not matter.
             own_from_hours: as the attribute.
+            own_alone: of the machines of commitments that end alone.
 
         Raises:
             InputError: the workload names something unknown.
@@ -94,6 +96,11 @@ class WorkloadTask:
         if task.reads:
             context = context.with_job(data_gb=0.0, read_gb=0.0)
         self._name, self._engine = task.name, Engine(context)
+        if own_alone:
+            offers = context.market.offer_set
+            types = np.zeros(offers.types.n_rows, dtype=np.bool_)
+            types[offers.type_of_offer[[*offers.own_ends]]] = True
+            self._engine = self._engine.of_types(types)
         self._wanted = Wanted(Scope.BEST) if alone else Wanted(Scope.PLACES, one_region=True)
         self._alone = alone
         self._places = (
@@ -105,9 +112,11 @@ class WorkloadTask:
         self._count = 0
         self._place_of: dict[int, str] = {}  # `provider/region` of the market's regions
 
-    def counted_from(self, own_from_hours: float) -> WorkloadTask:
-        """The same task where the ends of commitments count from a later hour of the pipeline."""
-        return WorkloadTask(*self._given, alone=self._alone, own_from_hours=own_from_hours)
+    def counted_from(self, own_from_hours: float, *, own_alone: bool = False) -> WorkloadTask:
+        """The same task where the ends of commitments count from a later hour; `own_alone`: of their machines alone."""
+        return WorkloadTask(
+            *self._given, alone=self._alone, own_from_hours=own_from_hours, own_alone=own_alone
+        )
 
     @cached_property
     def _free(self) -> CandidateSearch:

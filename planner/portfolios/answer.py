@@ -15,15 +15,15 @@ from planner.inputs.checks import start_moment
 from planner.plan.robust import Robust, Terms
 from planner.portfolios.elastic import ElasticWeights
 from planner.portfolios.file_quotas import beyond_own_quotas
-from planner.portfolios.follow import later_starts
 from planner.portfolios.gather import Gathered, Gatherer, opened
-from planner.portfolios.moments import busy_nodes, late_alone, refuse_arrivals
+from planner.portfolios.job_times import busy_nodes, late_alone, refuse_arrivals
 from planner.portfolios.question import Question, in_time
 from planner.portfolios.relax import Relaxed, relax_budget, relax_portfolio
 from planner.portfolios.robust import choose_robust, objective_with_risk
+from planner.portfolios.sequencing import later_starts
 from planner.portfolios.shared_limits import MICRO
 from planner.portfolios.solve import PortfolioOptions, PortfolioResult, Progress, solve_portfolio
-from planner.portfolios.sooner import sooner
+from planner.portfolios.tie_breaking import break_ties
 from planner.render.presentable import Presentable
 from solvers.problem.solution import Status
 from solvers.search.search import Clock
@@ -228,11 +228,11 @@ def _take_sooner(
 ) -> None:
     """Let the plan's jobs, and those of the plan within moved limits, end as soon as its cost allows."""
     if result.picks is not None:
-        result.search.best = sooner(question, result.picks)
+        result.search.best = break_ties(question, result.picks)
     if relaxed is not None and relaxed.plan.picks is not None:
         every = gathered.question
         moved = Question(every.table.take(relaxed.kept), relaxed.question, every.limits)
-        relaxed.plan.search.best = sooner(moved, relaxed.plan.picks)
+        relaxed.plan.search.best = break_ties(moved, relaxed.plan.picks)
 
 
 def _with_later_starts(

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from planner.inputs.portfolio_schema import Portfolio, SharedCommitment
     from planner.inputs.schema import Workload
     from planner.market.model import Market
-    from planner.portfolios.follow import Later
+    from planner.portfolios.sequencing import Later
 
 # candidates of a job and start that others replace at less expected cost, kept where risk counts
 MOST_FOR_RISK = 300

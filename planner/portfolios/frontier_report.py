@@ -13,7 +13,7 @@ from catalogs.tables.table import Ints
 from planner.portfolios.frontier import FrontierPoint, delay_of, find_frontier
 from planner.portfolios.frontier_screen import frontier_screen
 from planner.portfolios.gather import Gatherer, opened
-from planner.portfolios.moments import refuse_arrivals
+from planner.portfolios.job_times import refuse_arrivals
 from planner.portfolios.question import Question, in_time
 from planner.portfolios.report_values import catalog_values, job_values, limit_values, window_values
 from planner.portfolios.shared_limits import MICRO, PortfolioInput

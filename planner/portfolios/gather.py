@@ -17,8 +17,8 @@ from planner.market.place_names import check_portfolio_places
 from planner.portfolios.candidates import Built, WorkloadCandidates
 from planner.portfolios.declared_quotas import check_quotas, commitment_notes, type_amounts, unused_quotas
 from planner.portfolios.job_report import SHARED_LIMIT, JobReport
+from planner.portfolios.job_times import end_hours, groups_of, hours_after, limit_of, starts_of, windows_of
 from planner.portfolios.list_plan import GIVEN
-from planner.portfolios.moments import end_hours, groups_of, hours_after, limit_of, starts_of, windows_of
 from planner.portfolios.own_machines import own_machines
 from planner.portfolios.question import Question, Windows, build_question
 from planner.portfolios.reduce import fits_limits
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from planner.candidates.plan_parts.bought import Source
     from planner.inputs.load import LoadedWorkload
     from planner.inputs.portfolio_schema import PortfolioJob, SharedCommitment
-    from planner.portfolios.follow import Later
+    from planner.portfolios.sequencing import Later
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,7 @@ from catalogs.tables.table import Bools, Floats, Ints
 from planner.errors import InputError
 from planner.files.tables import comma_hint, csv_rows
 from planner.inputs.checks_of_jobs import NO_PRICE, ONE_PRICE, PAID_ALREADY
-from planner.inputs.faults import near
+from planner.inputs.faults import near, need_columns
 from planner.inputs.purchase_options import PurchaseOption
 from planner.market.place_names import misspelt_places
 from planner.market.quota import INSTANCES, UNITS
@@ -96,10 +96,8 @@ def sized_from_csv(file: Path, text: str) -> SizedTable:
     for name in header:
         if name not in known:
             hint = f" (did you mean '{close}'?)" if (close := near(name, known)) else ""
-            raise InputError(f"{file}:1: unknown column '{name}'{hint}; known: {', '.join(known)}")
-    lacking = [name for name in _NEEDED if name not in header]
-    if lacking:
-        raise InputError(f"{file}:1: there is no column '{lacking[0]}'")
+            raise InputError(f"{file}:1: unknown column {name!r}{hint}; known: {', '.join(known)}")
+    need_columns(file, header, _NEEDED)
     rows = [row for row in reader if row]
     uneven = next((at for at, row in enumerate(rows) if len(row) != len(header)), None)
     if uneven is not None:
@@ -135,7 +133,7 @@ def _numbers(file: Path, name: str, cells: list[str] | None, count: int) -> Floa
     except ValueError:
         at = next(at for at, cell in enumerate(cells) if cell and not _is_number(cell))
         raise InputError(
-            f"{file}:{at + 2}: {name}: is not a number: '{cells[at][:40]}'{comma_hint(cells[at])}"
+            f"{file}:{at + 2}: {name}: is not a number: {cells[at][:40]!r}{comma_hint(cells[at])}"
         ) from None
 
 

@@ -15,7 +15,7 @@ from planner.inputs.checks import start_moment
 from planner.inputs.faults import near
 from planner.inputs.load import decode, read_limited
 from planner.inputs.portfolio_load import MAX_CSV_BYTES, LoadedPortfolio
-from planner.portfolios.moments import hours_after, limit_of
+from planner.portfolios.job_times import hours_after, limit_of
 from planner.portfolios.sized import SizedCandidates, SizedTable, sized_from_csv, sized_from_yaml
 from planner.portfolios.table import CandidateTable
 
@@ -175,5 +175,5 @@ def _sized_tables(loaded: LoadedPortfolio) -> tuple[SizedTable, SizedTable]:
     if strangers:
         close = near(strangers[0], names)
         hint = f" (did you mean '{close}'?)" if close else ""
-        raise InputError(f"{file}: candidates of a job that is not listed: '{strangers[0]}'{hint}")
+        raise InputError(f"{file}: candidates of a job that is not listed: {strangers[0]!r}{hint}")
     return inside, outside

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from planner.render.model import Figure
 from planner.render.units import WITHHELD, figure_text, number_of, show, tidy
 
-_LEAST_WHOLE = 0.5  # of an amount: less would read as nothing without its cents
+_LEAST_WHOLE = 0.5  # of an amount: no more than this reads as nothing without its cents
 
 
 def amount_texts(unit: str, currency: str, values: Sequence[float]) -> dict[float, str]:
@@ -48,6 +48,6 @@ def _amount(figure: Figure) -> float | None:
 
 def _text(value: float, unit: str, currency: str, *, whole: bool) -> str:
     text = show(value, unit, currency)
-    if not whole or "." not in text or 0.0 < abs(value) < _LEAST_WHOLE:
+    if not whole or "." not in text or 0.0 < abs(value) <= _LEAST_WHOLE:
         return text
     return show(float(round(value)), unit, currency).replace(".000", "").replace(".00", "")

@@ -15,7 +15,6 @@ from planner.render.units import (
     column_label,
     column_places,
     compact,
-    figure_text,
     is_numeric,
     number_of,
     placed,
@@ -148,13 +147,14 @@ def section_blocks(section: Section, currency: str) -> list[Block]:
 
 
 def _figures(figures: Sequence[Figure], title: str, currency: str, detail: bool) -> Block:
+    texts = figure_texts(figures, currency)
     if any(figure.words for figure in figures):
         return Facts(
-            title, tuple((tidy(figure.label), figure_text(figure, currency)) for figure in figures), detail
+            title, tuple(zip((tidy(figure.label) for figure in figures), texts, strict=True)), detail
         )
     rows = [
         (tidy(figure.label), text, status_words(figure.status, figure.reason) or tidy(figure.note))
-        for figure, text in zip(figures, figure_texts(figures, currency), strict=True)
+        for figure, text in zip(figures, texts, strict=True)
     ]
     notes = ["", *(note for _, _, note in rows)]
     rows = [
@@ -186,10 +186,11 @@ def _table(table: Table, section_title: str, currency: str, detail: bool) -> Blo
     if not table.rows:
         return Notes(title, ("no rows", *notes), detail=detail)
     header = [_header(column, currency) for column in table.columns]
-    rows = cells(table, currency, table.shown)
-    more = len(table.rows) - len(rows)
+    first = table.rows[: table.shown]
+    more = len(table.rows) - len(first)
     if more and table.total:
-        rows = [*rows[:-1], *cells(_last_row(table), currency)]
+        first = (*first[:-1], table.rows[-1])
+    rows = cells(replace(table, rows=first), currency)
     align = "".join("r" if is_numeric(column.unit) else "l" for column in table.columns)
     names, body, sides = without_empty(header, rows, align)
     if more:
@@ -204,10 +205,6 @@ def _table(table: Table, section_title: str, currency: str, detail: bool) -> Blo
         detail,
         table.total,
     )
-
-
-def _last_row(table: Table) -> Table:
-    return Table(table.key, table.title, table.columns, table.rows[-1:])
 
 
 def undrawn_figures(section: Section) -> list[Figure]:

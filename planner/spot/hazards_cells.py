@@ -168,14 +168,12 @@ def load_cells(path: Path) -> tuple[HazardCell, ...]:
     Raises:
         InputError: the file is missing, lacks a column or holds a figure that is none.
     """
+    from planner.inputs.faults import need_columns  # the bundled hazards need none
+
     try:
         with path.open(encoding="utf-8", newline="") as file:
             reader = csv.DictReader(file)
-            missing = [name for name in COLUMNS if name not in (reader.fieldnames or ())]
-            if missing:
-                raise InputError(
-                    f"{path}: column {', '.join(missing)} is missing; columns: {', '.join(COLUMNS)}"
-                )
+            need_columns(path, reader.fieldnames, COLUMNS)
             return _cells_of(path, list(reader))
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: cannot be read: {error}") from error

@@ -13,11 +13,11 @@ from planner.records import record
 from planner.render.presentable import Presentable
 from planner.tracking.causes import find_causes
 from planner.tracking.forecast import FUTURES, Futures, draw_futures
-from planner.tracking.order import intervals_of
 from planner.tracking.renewal import Interruptions, count_interruptions
+from planner.tracking.row_order import intervals_of
 from planner.tracking.speed import measure_speed
-from planner.tracking.split import split_time
 from planner.tracking.thresholds import thresholds
+from planner.tracking.time_breakdown import split_time
 
 if TYPE_CHECKING:
     from catalogs.tables.table import Floats

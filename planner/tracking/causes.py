@@ -11,8 +11,8 @@ from planner.calibration.steps import warm_up
 from planner.render.numbers import percent
 from planner.render.units import seconds as seconds_words
 from planner.tracking.model import Cause
-from planner.tracking.split import slow_steps
 from planner.tracking.thresholds import thresholds
+from planner.tracking.time_breakdown import slow_steps
 
 if TYPE_CHECKING:
     from catalogs.tables.table import Floats

@@ -11,10 +11,10 @@ from planner.render.numbers import percent
 from planner.render.presentable import Presentable
 from planner.tracking.causes import busy_processor, find_causes
 from planner.tracking.model import Cause, Speed, Split
-from planner.tracking.order import intervals_of
+from planner.tracking.row_order import intervals_of
 from planner.tracking.speed import measure_speed
-from planner.tracking.split import split_time
 from planner.tracking.thresholds import thresholds
+from planner.tracking.time_breakdown import split_time
 
 if TYPE_CHECKING:
     from planner.tracking.model import Progress

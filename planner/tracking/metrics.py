@@ -15,8 +15,8 @@ from catalogs.tables.table import Floats
 from planner.bundled import bundled_rows
 from planner.errors import InputError
 from planner.tracking.model import MEASURES, Progress, Rows
-from planner.tracking.order import in_order
 from planner.tracking.prometheus import TIMEOUT_S, TOKEN_VARIABLE, Prometheus
+from planner.tracking.row_order import in_order
 
 if TYPE_CHECKING:
     from planner.tracking.planned import Planned

@@ -18,7 +18,7 @@ from planner.errors import InputError
 from planner.files.limited import read_start
 from planner.files.tables import delimiter_of
 from planner.tracking.model import MEASURES, Progress, Rows
-from planner.tracking.order import in_order
+from planner.tracking.row_order import in_order
 
 MOST_BAD_RATIO = 0.5
 MOST_ROWS = 5_000_000

@@ -29,7 +29,7 @@ from planner.inputs.settings import with_settings, work_setting
 from planner.market.starts import ALREADY_OWNED
 from planner.render.precision import dollars
 from planner.render.words import cluster, option, place
-from planner.tracking.advised import advised_of
+from planner.tracking.advice import advised_of
 from planner.tracking.model import Replan, Way
 
 if TYPE_CHECKING:
@@ -145,7 +145,9 @@ def _rest(tracked: Tracked, loaded: LoadedWorkload) -> tuple[LoadedWorkload, tup
             notes.append(f"fix {tracked.causes[0].title} first: other machines may be equally slow")
     rest, is_request = _with_wait(tracked, with_settings(loaded, settings))
     if tracked.stalled_hours:
-        notes.append(f"no step for {tracked.stalled_hours:.3g} h: {_SUPPOSED if is_request else _UNKNOWN}")
+        notes.append(
+            f"no step for {round(tracked.stalled_hours, 1):,g} h: {_SUPPOSED if is_request else _UNKNOWN}"
+        )
     return rest, tuple(notes)
 
 

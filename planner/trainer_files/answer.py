@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from planner.errors import shortened
 from planner.inputs.faults import fault_text
 from planner.records import record
 from planner.trainer_files.gather import Wishes, gather
@@ -29,7 +30,8 @@ def workload_from(paths: Sequence[Path], wishes: Wishes) -> Initial:
     """
     draft = gather(paths, wishes)
     unread = [
-        f"{name}: not known here and not read: {', '.join(keys[:8])}" for name, keys in draft.unknown.items()
+        f"{name}: not known here and not read: {', '.join(map(shortened, keys[:8]))}"
+        for name, keys in draft.unknown.items()
     ]
     text = render_draft(draft)
     return Initial(

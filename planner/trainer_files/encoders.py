@@ -24,7 +24,8 @@ def settle_encoder(
 ) -> None:
     """Give a frozen encoder as a part of the model, of which only the forward pass counts.
 
-    Adapters leave an encoder frozen anyway. Where several networks are not modelled together, it counts as trained.
+    Adapters of the language model leave it frozen too. Where several networks are not modelled together, it counts as
+    part of the language model.
 
     Args:
         draft: facts of the workload, method, layout and objective among them; changed in place.
@@ -32,8 +33,8 @@ def settle_encoder(
         encoder: the one in the parameters of a configuration; None: the preset's, if any.
         warnings: what a workload cannot say is added.
     """
-    frozen, method = facts.get(FROZEN_ENCODER), draft.get("training.method")
-    if frozen is None or (method is not None and method.value != "full"):
+    frozen = facts.get(FROZEN_ENCODER)
+    if frozen is None:
         return
     name = draft.get("model.preset")
     preset = find_preset(name.value) if name is not None else None
@@ -41,20 +42,28 @@ def settle_encoder(
         encoder = preset_encoder(preset.name)
     if encoder is None:
         if preset is not None and _IN_PARAMS in preset.note:
-            warnings.append(f"{frozen.where}: the sizes of the encoder are not known: it counts as trained")
+            warnings.append(f"{frozen.where}: the sizes of the encoder are not known: {_uncounted(draft)}")
         return
     reason = next((text for key, text in _ONE_NETWORK.items() if _is_on(draft.get(key))), None)
     reason = "generating responses" if generates(draft) else reason
     if reason is not None:
-        text = "the frozen encoder counts as trained, with gradients and states of the optimizer"
-        warnings.append(f"{frozen.where}: {text}: {reason} is modelled for one network")
+        warnings.append(f"{frozen.where}: {_uncounted(draft)}: {reason} is modelled for one network")
         return
     _part_the_model(draft, encoder, preset.values if preset is not None else {})
-    _put(draft, 1, "trainable", "none", frozen.where, frozen.assumed)
+    trains = "none" if frozen.value is True else str(frozen.value)
+    _put(draft, 1, "trainable", trains, frozen.where, frozen.assumed)
     times, who = _readings(draft)
     unit = "packed sequence" if _is_on(draft.get("training.packing")) else "sample"
     where = f"one image, tile or recording per {unit}{who}; 0 for text alone"
     _put(draft, 1, "per_sample", times, where, assumed=True)
+
+
+def _uncounted(draft: Mapping[str, Fact]) -> str:
+    """What is wrong where an encoder is no network of its own."""
+    method = draft.get("training.method")
+    if method is not None and method.value != "full":
+        return "the work of the frozen encoder on its own positions is not counted"
+    return "the frozen encoder counts as trained, with gradients and states of the optimizer"
 
 
 def _readings(draft: Mapping[str, Fact]) -> tuple[int, str]:

@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from planner.errors import InputError
+from planner.errors import InputError, shortened
 from planner.inputs.model_config import ConfigModel
 from planner.inputs.presets import find_preset, load_presets, why_not_modelled
 from planner.records import record
@@ -156,7 +156,7 @@ def _guess_stage(reading: Reading, tool: str, named: str) -> None:
     if tool in _STATE_PRECISION and precision is not None and precision.assumed and precision.value == "fp32":
         text = f"{named} may state it and is not beside it: the usual is taken"
         reading.add("training.precision", "bf16", text, assumed=True)
-    reading.warn(f"{tool} {named} is not next to it: add it to --from to read it")
+    reading.warn(f"{tool} {shortened(named)} is not next to it: add it to --from to read it")
 
 
 def _guess_offload(reading: Reading, named: str, lowered: str, stage: int) -> None:
@@ -215,7 +215,7 @@ def _settle_model(draft: Draft, readings: Sequence[Reading], wishes: Wishes, pat
     preset = preset_of_hub_name(hub.hub_name)
     if preset is None:
         raise InputError(
-            f"{hub.path}: {hub.hub_key[:200]} '{hub.hub_name[:200]}' is not a preset ('planner schema presets' lists "
+            f"{hub.path}: {hub.hub_key[:200]} {hub.hub_name[:200]!r} is not a preset ('planner schema presets' lists "
             f"them): {_instead(hub.hub_name)}"
         )
     where = f"{hub.path.name}: {hub.hub_key} {hub.hub_name}, matched by name"

@@ -50,6 +50,7 @@ class Lookup:
         self.document = document
         self.seen: set[str] = set()
         self.unresolved: dict[str, str] = {}
+        self.negative: dict[str, float] = {}
 
     def get(self, key: str) -> Any:
         """The value, None where there is none; OmegaConf's references are put in.
@@ -99,11 +100,15 @@ class Lookup:
     def whole(self, key: str) -> int | None:
         """A whole number above zero; None where the key is absent, `auto`, or 0 and below (not set).
 
+        What is below -1, with which trainers write "not set", is kept in `negative`.
+
         Raises:
             InputError: it is anything else.
         """
         number = self.number(key)
         if number is None or number <= 0:
+            if number is not None and number < -1:
+                self.negative[key] = number
             return None
         if number != int(number):
             raise self.wrong(key, "must be a whole number")

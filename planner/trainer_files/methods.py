@@ -26,6 +26,7 @@ _EXPRESSION = re.compile(r"[\\^$|()?*+]")
 _MATRIX = re.compile(
     r"(?<![A-Za-z0-9])(\w+_proj|w[123qkvo]|wqkv|query_key_value|qkv|c_attn|c_fc|fc[12]|dense\w*|linear_\w+)(?![A-Za-z0-9_])"
 )
+_ALTERNATIVES = re.compile(r"\((?:\?:)?([a-z_]+(?:\|[a-z_]+)*)\)(_proj)")
 _USUAL_SAMPLE = 500  # tokens, in an example
 _STAGE = "training.layout.zero_stage"
 _WEIGHTS = "training.memory.offload_weights"
@@ -94,12 +95,18 @@ def _adapters(draft: dict[str, Fact], facts: dict[str, Fact], stored_bits: int |
 def _target_names(value: Any) -> list[str]:
     """Matrices by name; of a regular expression those that it names, of a path its last part."""
     if isinstance(value, str) and _EXPRESSION.search(value):
-        found = list(dict.fromkeys(_MATRIX.findall(value)))
+        written_out = _ALTERNATIVES.sub(_each, value)
+        found = list(dict.fromkeys(_MATRIX.findall(written_out)))
         return found or [value]
     listed = value if isinstance(value, list) else value.split(",") if isinstance(value, str) else []
     parts = (str(name).strip().strip("'\"[]") for name in listed if isinstance(name, str))
     names = list(dict.fromkeys(name.rpartition(".")[2] or name for name in parts if name))
     return ["all_linear"] if not names or any(name in _EVERY for name in names) else names
+
+
+def _each(group: re.Match[str]) -> str:
+    """`(q|k|v)_proj` as `q_proj|k_proj|v_proj`."""
+    return "|".join(f"{name}{group[2]}" for name in group[1].split("|"))
 
 
 def objective_of(draft: Mapping[str, Fact]) -> Objective:

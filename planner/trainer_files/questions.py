@@ -53,7 +53,7 @@ def _stated_amount(text: str) -> list[str]:
     match = _AMOUNT.fullmatch(text.strip())
     if match is None:
         raise InputError(
-            f"'{text}': write an amount and its unit, such as 2G tokens, 100k samples or 3 epochs"
+            f"{text!r}: write an amount and its unit, such as 2G tokens, 100k samples or 3 epochs"
         )
     unit = (match["unit"] or "tokens").removesuffix("s")
     return [f"training.{_UNITS[unit]}={_number(match['number'])}"]
@@ -71,7 +71,7 @@ def _stated_limits(text: str) -> list[str]:
     try:
         parse_deadline(deadline)
     except ValueError as error:
-        raise InputError(f"'{deadline}': {error}") from None
+        raise InputError(f"{deadline!r}: {error}") from None
     return [*stated, f"constraints.deadline={deadline}"]
 
 

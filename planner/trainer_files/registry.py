@@ -7,7 +7,7 @@ from functools import cache
 from typing import cast
 
 from planner.bundled import bundled_rows
-from planner.errors import InputError
+from planner.errors import InputError, shortened
 from planner.trainer_files.keys import Lookup
 from planner.trainer_files.model import Document, Format, Read, Reading, Recognise
 
@@ -75,11 +75,13 @@ def detect(document: Document) -> str:
     if not matching:
         formats = ", ".join(kind.title for kind in FORMATS.values())
         held = document.data["values"] if document.syntax == "python" else document.data
-        keys = ", ".join([str(key) for key in held if key != "__name__"][:8]) or "none"
+        keys = ", ".join([shortened(str(key)) for key in held if key != "__name__"][:8]) or "none"
         named = document.data.get("config")
         hint = "name the format with --format if it is one"
         if isinstance(named, str) and named.endswith((".yaml", ".yml", ".json", ".toml")):
             hint = f"it starts {named[:200]}: name that file with --from"
+        elif document.syntax == "python":
+            hint = "a training loop is code: planner init --model NAME drafts its model, other keys by --set"
         hint = "; ".join([*document.remarks[:1], hint])
         raise InputError(
             f"{document.path}: is none of the files that are read ({formats}); its keys: {keys}; {hint}"
@@ -101,6 +103,8 @@ def read(document: Document, name: str) -> Reading:
         reading.warn(
             f"{key}: {value[:80]} cannot be worked out here: it counts as not given (--set, or write it out)"
         )
+    for key, number in reading.negative.items() if isinstance(reading, Lookup) else ():
+        reading.warn(f"{key}: {number:g} is below 0: it counts as not given")
     return reading
 
 

@@ -19,8 +19,8 @@ from planner.render.model import Answer, Cell, Column, Section, facts, next_step
 from planner.render.precision import figure, moment_known
 from planner.render.units import change
 from planner.render.words import cluster, option, place
-from planner.workloads.explain_grounds import rests_on, rests_on_brief
-from planner.workloads.explain_worth import binding, differs, has_frontier, saves, signed
+from planner.workloads.explain_evidence import rests_on, rests_on_brief
+from planner.workloads.explain_limits import binding, differs, has_frontier, saves, signed
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping

@@ -19,14 +19,13 @@ if TYPE_CHECKING:
     from planner.plan.diff import PlanDiff
 
 
-def held_days(provider: str | None = None) -> dict[str, tuple[date, ...]]:
+def held_days() -> dict[str, tuple[date, ...]]:
     """Days of the prices that are held, bundled and refreshed, by provider, from old to new."""
     out: dict[str, tuple[date, ...]] = {}
     for name, (bundled, stored) in provider_places(history_directory()).items():
-        if provider in (None, name):
-            days = {one.as_of for one in (stored_snapshots(stored) if stored else [])}
-            days |= {bundled_snapshot(bundled).as_of} if bundled else set()
-            out[name] = tuple(sorted(days))
+        days = {one.as_of for one in (stored_snapshots(stored) if stored else [])}
+        days |= {bundled_snapshot(bundled).as_of} if bundled else set()
+        out[name] = tuple(sorted(days))
     return out
 
 

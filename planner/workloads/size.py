@@ -21,7 +21,7 @@ from planner.records import record
 from planner.render.presentable import Presentable
 from planner.units import parse_size
 from planner.workloads.answer import optimize
-from planner.workloads.size_beside import Beside, beside, with_memory
+from planner.workloads.size_alternatives import Alternative, alternatives_to, with_memory
 from planner.workloads.size_needs import (
     ASSUMED_THREADS,
     GB_PER_GIB,
@@ -83,6 +83,8 @@ class Size(Presentable):
         rules: on this run; published: on what is measured or listed, whatever the run.
         undetermined: rules that cannot be applied to this run: each says why, or is for other volumes or goals.
         beside: the run on a workstation, in a notebook service and on CPUs.
+        work_hours: of the plan in steps, evaluation and beside the steps, as the hours of `beside` are; not in waits,
+            starts, checkpoints and stops.
     """
 
     REPORT = "planner.workloads.size_report:size_report"
@@ -99,7 +101,8 @@ class Size(Presentable):
     workload: str
     published: tuple[Judged, ...] = ()
     undetermined: tuple[Rule, ...] = ()
-    beside: tuple[Beside, ...] = ()
+    beside: tuple[Alternative, ...] = ()
+    work_hours: float | None = None
 
 
 def size_workload(
@@ -143,8 +146,8 @@ def size_workload(
     needs, has = _needs(answer, goal, data_gb)
     rules = _judged(loaded, options, answer, needs, data_gb, goal, has)
     own = {one.rule.rule_id for one in (*rules, *_published())}
-    hours = sum(part.hours for part in answer.plan.timeline if part.id in AT_WORK)
-    others = beside(first.accelerator, hours * needs.accelerators, needs.device_memory_gib)
+    work_hours = sum(part.hours for part in answer.plan.timeline if part.id in AT_WORK)
+    others = alternatives_to(first.accelerator, work_hours * needs.accelerators, needs.device_memory_gib)
     undetermined = tuple(rule for rule in load_rules() if rule.rule_id not in own)
     return Size(
         goal,
@@ -159,6 +162,7 @@ def size_workload(
         _published(),
         undetermined,
         others,
+        work_hours,
     )
 
 

@@ -20,9 +20,10 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from planner.workloads.size import Judged, Size
-    from planner.workloads.size_beside import Beside
+    from planner.workloads.size_alternatives import Alternative
 
 _LARGE = 1e15
+_HOURS = Column("hours", "hours at work", "quantity")
 
 _NAMES = {
     "accelerators": "accelerators", "cores": "CPU cores", "ram_gb": "GB of RAM", "disk_gb": "GB of disk",
@@ -60,7 +61,7 @@ def size_report(size: Size, *, details: Collection[str] = (), written: str = "")
         "nodes": size.nodes, "needs": plain(size.needs), "machines_have": dict(size.has), "workload": size.workload,
         "rules": [{**plain(one.rule), **row} for one, row in zip(judged, rows, strict=True)],
         "rules_undetermined": [{**plain(rule), "reason": rule.reason or _OTHER_RUN} for rule in size.undetermined],
-        "beside": [plain(one) for one in size.beside],
+        "work_hours": size.work_hours, "beside": [plain(one) for one in size.beside],
     }  # fmt: skip
     sections = [] if size.needs is None else [
         _needs(size), *_rules(size), *_refuted(size), _published(size), _undetermined(size), _beside(size),
@@ -70,7 +71,7 @@ def size_report(size: Size, *, details: Collection[str] = (), written: str = "")
     sections.append(Section("workload", "Workload", tuple(size.workload.splitlines()), detail=True))
     title = f"No machines for {size.goal} with {number(size.data_gb)} GB within these limits"
     if outcome.total_usd is not None and outcome.hours is not None:
-        title = f"{outcome.choice}: {outcome.usd_words}, {hours(outcome.hours)} h"
+        title = f"{outcome.choice}: {outcome.usd_words}, done in {hours(outcome.hours)} h"
     summary = (
         "The model and its training are assumed from the goal, so confidence is low: name them in the workload as soon "
         "as you know them. Data size storage and loading; accelerators follow from the model and the deadline.",
@@ -153,20 +154,20 @@ def _large(size: Size) -> list[Row]:
 
 def _seats(size: Size) -> Section:
     """The plan beside a workstation, a notebook service and CPUs, in a few words."""
-    took = size.outcome.hours
+    took = size.work_hours
     rows: list[tuple[Value, ...]] = [("this plan", _span(took, took), size.outcome.usd_words, "yes")]
     rows += [(one.name, _span(one.hours_low, one.hours_high), _paid(one), one.fits) for one in size.beside]
     columns = (
-        Column("place", "on", "text"), Column("hours", "hours", "quantity"), Column("cost", "to pay", "quantity"),
+        Column("place", "on", "text"), _HOURS, Column("cost", "to pay", "quantity"),
         Column("fits", "memory fits", "text"),
     )  # fmt: skip
-    notes = ("other rows assume the plan's MFU; sources and dates of their prices: --details beside",)
+    notes = ("no waits, starts or stops; other rows at the plan's MFU; sources of prices: --details beside",)
     return table_section("seats", "Compared with a workstation and CPUs", columns, rows, notes)
 
 
 def _beside(size: Size) -> Section:
     columns = (
-        Column("place", "on", "text"), Column("hours", "hours", "quantity"), Column("cost", "to pay", "quantity"),
+        Column("place", "on", "text"), _HOURS, Column("cost", "to pay", "quantity"),
         Column("fits", "memory fits", "text"), Column("said", "price", "text"), Column("as_of", "of", "date"),
         Column("source", "source", "text"),
     )  # fmt: skip
@@ -183,7 +184,8 @@ def _beside(size: Size) -> Section:
         for one in size.beside
     ]
     notes = (
-        "hours: at the plan's share of the peak; a smaller micro-batch or offload may fit where the plan's does not",
+        "at the plan's share of the peak, no waits, starts or stops; a smaller micro-batch or offload may fit where "
+        "the plan's does not",
     )
     return table_section("beside", "Compared with a workstation and CPUs", columns, rows, notes, detail=True)
 
@@ -194,7 +196,7 @@ def _span(low: float | None, high: float | None) -> str:
     return three(low) if low == high else f"{three(low)} to {three(high)}"
 
 
-def _paid(one: Beside) -> str:
+def _paid(one: Alternative) -> str:
     if one.usd_low is None or one.usd_high is None:
         return "unknown"
     ends = [dollars(end, min(known_places(end, 0.0), 0)) for end in (one.usd_low, one.usd_high)]

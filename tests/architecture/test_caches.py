@@ -21,7 +21,7 @@ CHOSEN_BY_THE_CODE = {
     "planner/asked/assumptions.py: _read",
     "planner/export/fabric.py: _rows",
     "planner/inputs/plain.py: _sections",
-    "planner/judge/starts.py: _table",
+    "planner/judge/capacity_waits.py: _table",
     "planner/performance/goodput.py: load_site",
     "planner/spot/meet.py: calibration",
 }

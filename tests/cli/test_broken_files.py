@@ -27,6 +27,7 @@ from planner.finops.review.sections.registry import SECTIONS
 from planner.finops.review.verdict import verdict
 from planner.plan.file import load_plan
 from tests.conftest import CliResult
+from tests.long_values import VALUES, quoted_whole, with_long_values
 from tests.one_bill import opened_once
 
 SEED = int(os.environ.get("PLANNER_FUZZ_SEED", "1"))
@@ -212,3 +213,30 @@ def test_csv_that_cannot_be_read_is_named_with_its_line(text: str, says: str, tm
     with pytest.raises(InputError, match=says) as caught:
         load_daily(file)
     assert str(caught.value).startswith(f"{file}:")
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in BILLS])
+def test_no_message_quotes_a_long_value_of_a_file_whole(
+    known: Mapping[str, Reader], kind: str, tmp_path: Path, run_cli: Callable[..., CliResult]
+) -> None:
+    """Keys, units, optimizers and lists of one value of 3,000 characters were quoted to their end."""
+    reader = known[kind]
+    for seed in reader.seeds[:2]:
+        for text in with_long_values(seed.read_bytes().decode("utf-8", "surrogateescape"), seed.suffix):
+            file = put_file(reader, seed, text.encode("utf-8", "surrogateescape"), tmp_path)
+            with folder_of(reader, file):
+                done = run_cli(*words_of(reader.commands[0], file))
+            assert not quoted_whole(done.stderr) and done.code != 1, done.stderr
+
+
+def test_a_bill_with_a_long_name_of_a_column_is_refused_without_all_of_it(
+    known: Mapping[str, Reader], tmp_path: Path, run_cli: Callable[..., CliResult]
+) -> None:
+    text = (known["bill"].seeds[0]).read_text(encoding="utf-8")
+    head, *rows = text.splitlines()
+    for name in ("ChargePeriodStart", "BilledCost"):
+        for value in VALUES.values():
+            file = tmp_path / "bill.csv"
+            file.write_text("\n".join((head.replace(name, value), *rows[:20], "")), encoding="utf-8")
+            done = run_cli("review", "--focus", str(file))
+            assert not quoted_whole(done.stderr) and done.code in (0, 2), done.stderr

@@ -10,6 +10,10 @@ from pathlib import Path
 import pytest
 
 from benchmarks.fuzz_parts import NUMBERS, Part, outcome, parts, put, tried
+from catalogs.errors import CatalogError
+from planner.asked.calls import as_planner_error
+from planner.errors import PlannerError
+from tests.long_values import quoted_whole, with_long_values
 
 SEED = int(os.environ.get("PLANNER_FUZZ_SEED", "1"))
 COUNT = 300
@@ -60,3 +64,19 @@ def test_odd_numbers_in_a_part_end_in_an_answer_or_a_named_error(
             for number in NUMBERS:
                 odd = data[: found.start()] + number + data[found.end() :]
                 assert outcome(part, put(part, tmp_path, suffix, odd)) == "", (found, number[:8])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_message_quotes_a_long_value_of_a_part_whole(
+    known: Mapping[str, Part], kind: str, tmp_path: Path
+) -> None:
+    """Classes, metrics, fields and units of 3,000 characters were quoted to their end."""
+    part = known[kind]
+    for suffix, data in part.seeds[:4]:
+        for odd in with_long_values(data.decode("utf-8"), suffix):
+            path = put(part, tmp_path, suffix, odd.encode("utf-8"))
+            try:
+                part.read(path)
+            except (PlannerError, CatalogError) as error:
+                said = as_planner_error(error)
+                assert said is not None and not quoted_whole(str(said))

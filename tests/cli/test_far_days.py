@@ -57,3 +57,15 @@ def test_times_of_a_log(run_cli: Run, tmp_path: Path, times: tuple[str, str]) ->
     with pytest.raises(InputError, match=f"now: {BOUND}"):
         log.write_text("step,time\n0,2026-11-20T00:00Z\n400,2026-11-20T00:08Z\n", encoding="utf-8")
         planner.track(str(plan), str(log), now=datetime(9999, 12, 31, tzinfo=UTC))
+
+
+@pytest.mark.parametrize("day", FAR)
+def test_days_of_a_forecast(run_cli: Run, tmp_path: Path, day: str) -> None:
+    """Costs of the year 9999 ended in an internal error."""
+    for option in (f"--fiscal-weeks=4-4-5@{day}", f"--scenario=price=-20%@{day}"):
+        done = run_cli("forecast", "--daily", str(ROOT / "examples" / "daily-costs.csv"), option)
+        assert done.code == 2 and BOUND in done.stderr and option[:10] in done.stderr
+    costs = tmp_path / "costs.csv"
+    costs.write_text("date,scope,cost\n" + f"{day},all,5\n" * 40, "utf-8")
+    done = run_cli("forecast", "--daily", str(costs))
+    assert done.code == 2 and f"costs.csv:2: {BOUND}" in done.stderr

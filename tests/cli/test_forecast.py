@@ -43,10 +43,10 @@ def test_a_last_day_years_after_the_others_is_named(run_cli: Run, tmp_path: Path
     """One digit typed wrong ended in an internal error, where more years lay between than a forecast looks at."""
     path = tmp_path / "daily.csv"
     whole = "".join(Path(COSTS).read_text(encoding="utf-8").splitlines(keepends=True)[-200:])
-    path.write_text(f"date,scope,cost\n{whole}2066-10-23,data,336.70\n", encoding="utf-8")
+    path.write_text(f"date,scope,cost\n{whole}2044-10-23,data,336.70\n", encoding="utf-8")
     found = run_cli("forecast", "--daily", str(path), "--horizon", "0")
     assert found.code == 0, found.stderr
-    assert "no day between 2026-11-18 and 2066-10-23 has a cost" in found.unwrapped
+    assert "no day between 2026-11-18 and 2044-10-23 has a cost" in found.unwrapped
 
 
 def test_formats_agree(run_cli: Run, tmp_path: Path, asked_once: Callable[[str], None]) -> None:

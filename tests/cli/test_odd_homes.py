@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -52,6 +54,22 @@ def test_a_relative_folder_is_ignored(tmp_path: Path, monkeypatch: pytest.Monkey
     assert user_folder("XDG_CACHE_HOME", "~/.cache") == tmp_path / ".cache"
     monkeypatch.setenv("XDG_CACHE_HOME", "~/x")
     assert user_folder("XDG_CACHE_HOME", "~/.cache") == tmp_path / "x"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the XDG specification is for Linux")
+@pytest.mark.parametrize("home", ["relative/home", "~nobody-of-that-name"])
+def test_a_relative_home_is_ignored(home: str, tmp_path: Path) -> None:
+    """The caches were written into the working folder."""
+    environment = {name: value for name, value in os.environ.items() if name not in VARIABLES}
+    words = ["optimize", str(ROOT / "examples" / "bert-large.yaml"), "--as-of", "2026-11-20"]
+    of_account = "import pwd, runpy; pwd.getpwuid = lambda _: type('account', (), {'pw_dir': '/dev/null'})\n"
+    run = f"{of_account}import sys; sys.argv[0] = 'planner'; runpy.run_module('planner', run_name='__main__')"
+    done = subprocess.run(
+        [sys.executable, "-c", run, *words],
+        cwd=tmp_path, env={**environment, "HOME": home}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.catalog("small")

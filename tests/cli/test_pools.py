@@ -326,3 +326,21 @@ def test_what_is_paid_until_a_day_costs_less_than_nothing_paid_and_no_less_where
         costs.append(float(found["cost_usd"]))
     assert all(sooner >= later * (1.0 - CLOSE) for later, sooner in itertools.pairwise(costs))
     assert costs[0] < costs[1] < costs[-1]
+
+
+@pytest.mark.parametrize("until", ["", ', expires: "2026-11-25T00:00Z"'])
+def test_both_pools_run_on_what_is_paid_where_it_holds_them(run_cli: Run, tmp_path: Path, until: str) -> None:
+    """As where nothing else may be bought; of two commitments of equal terms, each pool is on one of its own."""
+    costs, machine = [], "provider: aws, region: us-east-1, instance_type: p4d.24xlarge"
+    for only in ("", "  purchase_options: [reserved_1y]\n"):
+        limits = f"  deadline: 3d\n{only}commitments:\n" + "".join(
+            f"  - {{{machine}, purchase_option: reserved_1y, nodes: 1{ends}}}\n"
+            for ends in (', expires: "2026-11-23T12:00Z"', until)
+        )
+        done, path, found = asked(run_cli, tmp_path, ahead=1, limits=limits)
+        assert done.code == 0, done.stderr
+        assert [pool["parts"][0]["purchase_option"] for pool in found["pools"]] == ["reserved_1y"] * 2
+        checked = run_cli("verify", str(tmp_path / "pools.json"), "--workload", path)
+        assert checked.code == 0, checked.stdout
+        costs.append(float(found["cost_usd"]))
+    assert costs[0] == pytest.approx(costs[1], rel=CLOSE) and costs[0] < 1.0

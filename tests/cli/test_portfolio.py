@@ -189,7 +189,7 @@ def test_bad_input_names_its_place(jobs: Path, old: str, new: str, expected: str
 
 
 BAD_CSV = [
-    ("job,provider\n", "no column 'region'"),
+    ("job,provider\n", "there are no columns 'region', "),
     ("job,provider,region,instance_type,nodes,hours,costs\n", "did you mean 'cost_usd'"),
     ("job,provider,region,instance_type,nodes,hours,cost_usd\nx,aws,r,t,1,1,1\n", "not listed: 'x'"),
     ("job,provider,region,instance_type,nodes,hours,cost_usd\na,aws,r,t,1,nine,1\n", "c.csv:2: hours"),

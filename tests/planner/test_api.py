@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from decimal import Decimal
@@ -114,6 +115,12 @@ def test_a_file_of_another_kind_is_refused() -> None:
 def test_a_day_that_is_none_is_refused(day: str) -> None:
     with pytest.raises(InputError, match="is not a date; write it as 2026-11-20"):
         planner.optimize(EXAMPLES / "bert-large.yaml", as_of=day)
+
+
+@pytest.mark.parametrize("month", ["2026-13", "2026-1", "10/2026", "October 2026", ""])
+def test_a_month_that_is_none_is_refused(month: str) -> None:
+    with pytest.raises(InputError, match=re.escape(f"{month!r} is not a month; write it as 2026-10")):
+        planner.review(EXAMPLES / "focus", month=month)
 
 
 def test_every_function_answers_in_the_same_way(tmp_path: Path) -> None:

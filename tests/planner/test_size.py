@@ -16,7 +16,7 @@ from catalogs.tables.accelerators import load_accelerators
 from planner.bundled import DATA
 from planner.inputs.load import load_workload
 from planner.inputs.tasks import load_tasks, nearest_tasks
-from planner.workloads.size_beside import beside, with_memory
+from planner.workloads.size_alternatives import alternatives_to, with_memory
 from planner.workloads.size_needs import (
     disk_for,
     read_rate,
@@ -148,7 +148,7 @@ def test_facts_of_hardware_are_those_of_the_catalog() -> None:
 def test_a_run_elsewhere_is_as_long_as_peaks_say(
     place: str, hours: float, usd: tuple[float, float], fits: str
 ) -> None:
-    found = {one.name: one for one in beside("h100-80gb-sxm", 100.0, 20.0)}[place]
+    found = {one.name: one for one in alternatives_to("h100-80gb-sxm", 100.0, 20.0)}[place]
     assert found.hours_low == pytest.approx(hours, rel=1e-3) and found.fits == fits
     assert (found.usd_low, found.usd_high) == pytest.approx(usd, rel=1e-3)
     assert found.source and found.as_of
@@ -161,10 +161,10 @@ def test_accelerators_are_told_by_their_memory() -> None:
 
 def test_cpus_are_a_range_without_a_price() -> None:
     """100 h x 989 / 312 on an A100, and 10 to 120 times that; the catalog has no machine without accelerators."""
-    cpus = {one.name: one for one in beside("h100-80gb-sxm", 100.0, 20.0)}["CPUs alone"]
+    cpus = {one.name: one for one in alternatives_to("h100-80gb-sxm", 100.0, 20.0)}["CPUs alone"]
     assert (cpus.hours_low, cpus.hours_high) == pytest.approx((3170, 38_038), rel=1e-3)
     assert cpus.usd_low is None and "no price" in cpus.said
-    unknown = beside("nobody-knows", 100.0, None)
+    unknown = alternatives_to("nobody-knows", 100.0, None)
     assert all(one.hours_low is None and one.fits == "" for one in unknown)
 
 
@@ -209,9 +209,14 @@ def test_a_run_elsewhere_has_all_that_the_plan_counts_but_its_stops(run_cli: Run
     plan = json.loads(run_cli("optimize", str(written), *DAY, "-o", "json").stdout)
     hours = {part["id"]: part["hours"] for part in plan["timeline"]}
     work = sum(hours[part] for part in ("training_steps", "evaluation", "beside_steps"))
+    assert (
+        found["work_hours"] == pytest.approx(work) and work < 0.5 * found["outcome"]["hours"]
+    )  # it waits for spot
+    shown = run_cli(*args).stdout
+    assert re.search(r"HOURS AT WORK .*\nthis plan +([\d.]+)", shown)[1] == f"{work:.2f}"  # type: ignore[index]
     line = plan["lines"][0]
     devices = work * line["nodes"] * line["accelerators_per_node"]
-    elsewhere = beside(line["accelerator"], devices, found["needs"]["device_memory_gib"])
+    elsewhere = alternatives_to(line["accelerator"], devices, found["needs"]["device_memory_gib"])
     assert [one["hours_low"] for one in found["beside"]] == pytest.approx(
         [one.hours_low for one in elsewhere]
     )

@@ -89,7 +89,7 @@ def test_order_of_rows_and_columns(number: int) -> None:
         assert float(problem.c @ problem.vector(two.x)) == pytest.approx(two.objective, rel=1e-12)
 
 
-@pytest.mark.parametrize("unit", [1e3, 1e-3, 1e-6])
+@pytest.mark.parametrize("unit", [1e3, 2.0, 1e-6])
 def test_unit_of_money(unit: float) -> None:
     for problem in MODELS:
         same(solved(problem), solved(replace(problem, c=problem.c * unit)), unit)
@@ -106,11 +106,6 @@ def test_unit_of_every_row() -> None:
             row_hi=problem.row_hi * factor,
         )
         same(solved(problem), solved(other))
-
-
-def test_doubled_prices_double_the_cost() -> None:
-    for problem in MODELS:
-        same(solved(problem), solved(replace(problem, c=problem.c * 2)), 2.0)
 
 
 def test_a_relaxed_row_never_costs_more_and_a_tightened_one_never_less() -> None:

@@ -152,17 +152,6 @@ def test_a_solver_that_overruns_is_left_behind(monkeypatch: pytest.MonkeyPatch) 
     assert (solution.objective, solution.bound) == (-5.0, -20.0)
 
 
-def test_ctrl_c_gives_the_incumbent(monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(inbox: Any, options: Any, progress: Any) -> None:
-        progress.take("early", Checked(Termination.ITERATION_LIMIT, np.array([1.0, 0.0, 0.0]), -5.0, -20.0))
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(solve_module, "_collect", interrupted)
-    solution = solve(cases.knapsack())
-    assert solution.termination is Termination.INTERRUPTED
-    assert solution.status is Status.FEASIBLE
-
-
 def test_a_crash_of_the_solver_is_an_error_not_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     def crash(problem: Any, options: Any, *, emit: Any) -> None:
         raise RuntimeError("broken")

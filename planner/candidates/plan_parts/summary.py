@@ -50,14 +50,14 @@ def _price_parts(candidates: Candidates, at: int) -> list[list[CostLine]]:
         from planner.candidates.ways.pricing import turn_lines
 
         return turn_lines(candidates, at)
-    stored = float(candidates.dataset_gib_months[at]), float(candidates.checkpoint_gib_months[at])
-    costs, run_hours = context.market.costs, float(candidates.hours[at])
+    costs, run_hours, parts = context.market.costs, float(candidates.hours[at]), candidates.parts(at)
+    stored = costs.gib_months(parts[0].row, run_hours)
     lines = [
         costs.lines(
             part.row, part.instance_hours, *stored, part.nodes, with_place=number == 0, run_hours=run_hours,
             after_hours=after_hours(candidates, at, part),
         )
-        for number, part in enumerate(candidates.parts(at))
+        for number, part in enumerate(parts)
     ]  # fmt: skip
     lines[0] += candidates.store_lines(at)
     return lines

@@ -31,8 +31,6 @@ from planner.spot.zones import unite_alike
 from solvers.search.pareto import dominated
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from catalogs.tables.table import Bools, Floats, Ints
     from planner.candidates.model import Candidates
     from planner.candidates.ways.judged import Judged
@@ -73,11 +71,21 @@ def add_turns(
     at = spot_candidates(candidates)
     if not len(at):
         return candidates
+    judged = _ways(candidates, at, wanted, (partner, partners.elsewhere))
+    return _appended(candidates, judged, for_good=True)
+
+
+def _ways(
+    candidates: Candidates, at: Ints, wanted: Wanted, partners: tuple[Ints, Ints]
+) -> list[Judged | None]:
+    """Ways to run in turn that begin with the spot candidates `at`; `partners` as of `set_cells`."""
+    context, (partner, elsewhere) = candidates.context, partners
+    wish = context.asked.workload.spot
     likely = at[_useful(candidates, at, wanted)]
     cells = [single_cells(likely, candidates, partner)]
-    elsewhere = np.full_like(partner, -1)
-    if wish.fallback != "none" and not wanted.one_region:
-        elsewhere = partners.elsewhere
+    if wish.fallback == "none" or wanted.one_region:
+        elsewhere = np.full_like(partner, -1)
+    else:
         cells.append(single_cells(likely, candidates, elsewhere))
     judged = [judged_turns(candidates, join_cells(cells))]
     if wish.zones == "any":
@@ -97,18 +105,20 @@ def add_turns(
             judged.append(judged_turns(candidates, sets))
         else:
             judged += _cheapest_sets(candidates, sets, limit)
-    return _appended(candidates, judged, for_good=True)
+    return judged
 
 
-def _appended(
-    candidates: Candidates, judged: Sequence[Judged | None], *, for_good: bool = False
-) -> Candidates:
-    """The candidates with the ways found behind them; `for_good`: their columns are not needed again."""
+def _appended(candidates: Candidates, judged: list[Judged | None], *, for_good: bool = False) -> Candidates:
+    """The candidates with the ways found behind them; `for_good`: those are used up, to save their memory."""
     parts = [part for part in judged if part is not None]
     if not parts:
         return candidates
     columns = [own if for_good else dict(own) for own, _ in parts]
-    return append(candidates, columns, IN_TURN, join_tables([table for _, table in parts]))
+    table = join_tables([table for _, table in parts])
+    if for_good:
+        judged.clear()
+        parts.clear()
+    return append(candidates, columns, IN_TURN, table)
 
 
 def spot_candidates(candidates: Candidates) -> Ints:

@@ -84,8 +84,7 @@ def _price_block(candidates: Candidates, cells: Cells, course: Course, offer: In
     moved_usd = moved_gb * between_regions_usd_per_gb(context.market, offer)
     return {
         "hours": hours, "cost_usd": cost + kept + moved_usd, "cash_usd": cash + kept + moved_usd,
-        "dataset_gib_months": each.dataset_gib_months[first],
-        "checkpoint_gib_months": each.checkpoint_gib_months[first], "store": stored.code, "store_usd": stored.usd,
+        "store": stored.code, "store_usd": stored.usd,
         "store_usd_per_hour": stored.usd_per_hour, "paid": paid, "billed": billed, "instance": instance,
         "moved_gb": moved_gb, "moved_usd": moved_usd,
     }  # fmt: skip
@@ -127,7 +126,7 @@ def turn_lines(candidates: Candidates, at: int) -> list[list[CostLine]]:
     turns = candidates.turns
     assert turns is not None
     own, parts = int(candidates.detail[at]), candidates.parts(at)
-    stored = float(candidates.dataset_gib_months[at]), float(candidates.checkpoint_gib_months[at])
+    stored = context.market.costs.gib_months(parts[0].row, float(candidates.hours[at]))
     seen: set[int] = set()
     out: list[list[CostLine]] = []
     for number, part in enumerate(parts):

@@ -199,11 +199,11 @@ def _check_scopes(loaded: LoadedBudgets, scopes: Scopes) -> None:
         scope = _scope(budget, scopes)
         first = spelled.setdefault((budget.by, scope), budget.scope or "")
         if first != (budget.scope or ""):
-            text = f"'{budget.scope}' and '{first}' are two spellings of one value of the tag: spell it alike"
+            text = f"{budget.scope!r} and {first!r} are two spellings of one value of the tag: spell it alike"
             faults.append(Fault(("budgets", at, "scope"), text))
         elif budget.scope is not None and scope not in known:
             some = ", ".join(known[:8]) + (", ..." if len(known) > 8 else "")
-            text = f"no cost of {budget.by} '{budget.scope}'; there are {some or 'none'}"
+            text = f"no cost of {budget.by} {budget.scope!r}; there are {some or 'none'}"
             faults.append(Fault(("budgets", at, "scope"), text, near(budget.scope, known)))
     if faults:
         raise loaded.error(faults)

@@ -185,7 +185,7 @@ def forecast_scopes(
     check_scopes(question.scenarios, list(chosen))
     for plan in question.planned:
         if plan.scope is not None and plan.scope not in chosen:
-            raise InputError(f"--plans: no scope '{plan.scope}'; there are {', '.join(list(chosen)[:8])}")
+            raise InputError(f"--plans: no scope {plan.scope!r}; there are {', '.join(list(chosen)[:8])}")
     drop = _drop(total, question)
     reported, last = total.days[-1], total.days[-1] - drop
     if question.completion is not None:

@@ -8,6 +8,7 @@ from datetime import date, timedelta
 from typing import Literal
 
 from planner.errors import InputError
+from planner.inputs.quantities import of_our_time
 from planner.records import record
 
 Size = Literal["month", "quarter", "year"]
@@ -130,6 +131,10 @@ def _weeks(text: str) -> FiscalCalendar:
             f"--fiscal-weeks {text}:", "write 4-4-5@2026-02-01: weeks, and a day on which a year begins"
         )
     try:
-        return FiscalCalendar(weeks=pattern, anchor=date.fromisoformat(match[4]))
+        anchor = date.fromisoformat(match[4])
     except ValueError:
         raise CalendarError(f"--fiscal-weeks {text}:", f"{match[4]} is not a date") from None
+    try:
+        return FiscalCalendar(weeks=pattern, anchor=of_our_time(anchor))
+    except ValueError as error:
+        raise CalendarError(f"--fiscal-weeks {text}:", str(error)) from None

@@ -9,7 +9,7 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
-from typing import cast
+from typing import TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,9 +18,12 @@ from catalogs.tables.table import Floats
 from planner.errors import InputError
 from planner.files.tables import csv_rows
 from planner.finops.forecast.clean import until
+from planner.inputs.faults import need_columns
 from planner.inputs.load import decode, read_limited
+from planner.inputs.quantities import of_our_time
 from planner.records import record
 
+_Moment = TypeVar("_Moment", date, datetime)
 Days = NDArray[np.datetime64]
 MAX_BYTES = 256 * 1024 * 1024
 COLUMNS = ("date", "scope", "cost")
@@ -179,9 +182,7 @@ def _reports(path: Path) -> Iterator[tuple[datetime, date, str, float]]:
 
 def _rows(path: Path, columns: Sequence[str], *, moments: bool = False) -> Iterator[tuple[date, str, float]]:
     reader = csv_rows(_text(path), path)
-    missing = [name for name in columns if name not in (reader.fieldnames or ())]
-    if missing:
-        raise InputError(f"{path}:1: there is no column '{missing[0]}'; needed: {', '.join(columns)}")
+    need_columns(path, reader.fieldnames, columns)
     for row in reader:
         place = f"{path}:{reader.line_num}"
         when, scope, cost = (row[name] for name in columns)
@@ -207,9 +208,17 @@ def _text(path: Path) -> str:
 
 def _day(text: str | None, place: str) -> date:
     try:
-        return date.fromisoformat((text or "").strip()[:10])
+        day = date.fromisoformat((text or "").strip()[:10])
     except ValueError:
-        raise InputError(f"{place}: '{text or ''}' is not a date; write 2026-10-31") from None
+        raise InputError(f"{place}: {(text or '')!r} is not a date; write 2026-10-31") from None
+    return _of_our_time(day, place)
+
+
+def _of_our_time(moment: _Moment, place: str) -> _Moment:
+    try:
+        return of_our_time(moment)
+    except ValueError as error:
+        raise InputError(f"{place}: {error}") from None
 
 
 def _moment(text: str | None, place: str) -> datetime:
@@ -218,8 +227,9 @@ def _moment(text: str | None, place: str) -> datetime:
         found = datetime.fromisoformat((text or "").strip())
     except ValueError:
         raise InputError(
-            f"{place}: '{text or ''}' is not a date; write 2026-10-31 or 2026-10-31T06:00Z"
+            f"{place}: {(text or '')!r} is not a date; write 2026-10-31 or 2026-10-31T06:00Z"
         ) from None
+    _of_our_time(found, place)
     return found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
 
 
@@ -230,6 +240,6 @@ def _cost(text: str | None, place: str) -> float:
         value = float("nan")
     if not abs(value) < _LARGEST:
         raise InputError(
-            f"{place}: cost '{text or ''}' is not a number; credits are negative, decimals have a point"
+            f"{place}: cost {(text or '')!r} is not a number; credits are negative, decimals have a point"
         )
     return value

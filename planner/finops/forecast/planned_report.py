@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from planner.render.model import Column, Section, Value, table_section
+from planner.render.units import column_places
 
 if TYPE_CHECKING:
     from planner.finops.forecast.answer import ForecastAnswer
@@ -46,9 +47,11 @@ def planned_sections(answer: ForecastAnswer) -> tuple[Section, ...]:
         )
         for one in answer.planned
     ]  # fmt: skip
+    # one of many runs may cost cents where a month costs thousands
+    cents = column_places([one.cost for one in answer.planned], "money", answer.currency)
     columns = (
         Column("name", "planned", "text"), Column("scope", "scope", "text"), Column("start", "first start", "text"),
         Column("times", "runs", "number", 0), Column("every_hours", "hours between", "number", 1),
-        Column("cost", "each", "money"), Column("month_cost", "a month", "money"),
+        Column("cost", "each", "money", cents), Column("month_cost", "a month", "money"),
     )  # fmt: skip
     return (table_section("planned", "Planned costs", columns, rows),)

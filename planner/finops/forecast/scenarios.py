@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from catalogs.tables.table import Floats
 from planner.errors import InputError
+from planner.inputs.quantities import of_our_time
 from planner.records import record
 
 _FORM = re.compile(
@@ -54,6 +55,10 @@ def parse_scenario(text: str) -> Scenario:
         begins = date.fromisoformat(match["day"]) if match["day"] else None
     except ValueError:
         raise InputError(f"--scenario {text}: {match['day']} is not a date") from None
+    try:
+        begins = begins and of_our_time(begins)
+    except ValueError as error:
+        raise InputError(f"--scenario {text}: {error}") from None
     return Scenario(text.strip(), match["scope"], 1 + share, begins)
 
 
@@ -67,7 +72,7 @@ def check_scopes(scenarios: Iterable[Scenario], scopes: Sequence[str]) -> None:
         if one.scope is not None and one.scope not in scopes:
             some = ", ".join(scopes[:8]) + (", ..." if len(scopes) > 8 else "")
             hint = "; raise --top to have more apart" if "(others)" in scopes else ""
-            raise InputError(f"--scenario {one.text}: no scope '{one.scope}'; there are {some}{hint}")
+            raise InputError(f"--scenario {one.text}: no scope {one.scope!r}; there are {some}{hint}")
 
 
 def day_factors(scenarios: Iterable[Scenario], scope: str, days: NDArray[np.datetime64]) -> Floats:

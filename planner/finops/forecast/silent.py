@@ -1,4 +1,4 @@
-"""Scopes whose use stopped for the first time: a forecast takes them as ended, and cannot know whether they are."""
+"""Scopes whose use stopped for the first time: no forecast can know whether they have ended or pause."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NAMED = 5
 
 
 def silent_words(scopes: Mapping[str, DailyCost], currency: str) -> tuple[str, ...]:
-    """What forecasts take as ended, in words: without use for over a week, and longer than ever before.
+    """Scopes of which forecasts expect less or nothing: without use for over a week, and longer than ever before.
 
     A scope that paused as long before may come back, which its interval knows (`conformal`).
 
@@ -25,7 +25,11 @@ def silent_words(scopes: Mapping[str, DailyCost], currency: str) -> tuple[str, .
         scopes: daily cost per scope.
         currency: ISO 4217; `XXX` where unknown.
     """
+    first = min(one.days[0] for one in scopes.values())
     last = max(one.days[-1] for one in scopes.values())
+    together = np.zeros(int((last - first).astype(int)) + 1)
+    for one in scopes.values():
+        together[(one.days - first).astype(int)] += one.cost
     found = []
     for name, one in scopes.items():
         days = _used_days(one)
@@ -35,12 +39,13 @@ def silent_words(scopes: Mapping[str, DailyCost], currency: str) -> tuple[str, .
         pauses = np.diff(days).astype(int)
         if not _WEEK < silence <= _NEWS or len(days) < _WEEK or silence <= pauses.max(initial=0):
             continue
-        cost = _cost_until(one, days[-1])
-        if cost > 0 and cost >= _LEAST_RATIO * sum(_cost_until(each, days[-1]) for each in scopes.values()):
+        end = int((days[-1] - first).astype(int)) + 1
+        cost = float(one.cost[(one.days > days[-1] - _MONTH) & (one.days <= days[-1])].sum())
+        if cost > 0 and cost >= _LEAST_RATIO * together[max(0, end - _MONTH) : end].sum():
             found.append((cost, name, date.fromisoformat(str(days[-1]))))
     found.sort(key=lambda each: (-each[0], each[1]))
     words = [
-        f"{name} has had no use since {day:%-d %B}: forecasts take it as ended; it cost "
+        f"{name} has had no use since {day:%-d %B}: forecasts expect less of it or nothing; it cost "
         f"{with_currency(f'{cost:,.0f}', currency)} in the {_MONTH} days before"
         for cost, name, day in found[:_NAMED]
     ]
@@ -51,8 +56,3 @@ def silent_words(scopes: Mapping[str, DailyCost], currency: str) -> tuple[str, .
 def _used_days(one: DailyCost) -> NDArray[np.datetime64]:
     """Days with a charge of use; with a cost above 0 where use is not known apart."""
     return one.days[one.cost > 0] if one.used is None else one.days[~np.isnan(one.used)]
-
-
-def _cost_until(one: DailyCost, day: np.datetime64) -> float:
-    """Cost of the 30 days that end with the day."""
-    return float(one.cost[(one.days > day - _MONTH) & (one.days <= day)].sum())

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from planner.errors import InputError
+from planner.errors import InputError, shortened
 from planner.files import write_atomically
 from planner.inputs.faults import near
 from planner.inputs.load import decode, read_limited
@@ -161,7 +161,7 @@ def open_book(path: Path, wanted: Sequence[str] = ()) -> Book:
         return Book(path, str(body["currency"]), entries, data, wanted)
     except (ValueError, KeyError, TypeError, RecursionError, OverflowError) as error:
         raise InputError(
-            f"{path}: is not a ledger of this program ({type(error).__name__}: {error})"
+            f"{path}: is not a ledger of this program ({type(error).__name__}: {shortened(str(error))})"
         ) from None
 
 

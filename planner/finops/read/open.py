@@ -10,7 +10,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from planner.errors import InputError
+from planner.errors import InputError, shortened
 from planner.files import remove_folder, temporary_folder
 from planner.finops.engine.duckdb import HELD_ROWS, DuckDbEngine, is_damage
 from planner.finops.engine.registry import WAREHOUSES, FileEngine, open_engine
@@ -351,8 +351,8 @@ def _not_a_bill(file: BillFile, names: Sequence[str]) -> str:
     known = "; ".join(adapter.title for adapter in load_adapters())
     return (
         f"{file.path}: is neither FOCUS nor an export that is known ({known}): as FOCUS it lacks {lacks}; "
-        f"it has {', '.join(names[:12])}; name its columns with --map COLUMN={wanted[0]}, or leave it out if it is "
-        "no bill"
+        f"it has {', '.join(map(shortened, names[:12]))}; name its columns with --map COLUMN={wanted[0]}, "
+        "or leave it out if it is no bill"
     )
 
 

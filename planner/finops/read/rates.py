@@ -23,7 +23,7 @@ from planner.files.limited import read_limited
 from planner.files.tables import comma_hint, csv_rows
 from planner.finops.read.model import Consolidated, Conversion, Finding
 from planner.finops.read.overlaps import Total
-from planner.inputs.faults import near
+from planner.inputs.faults import need_columns
 from planner.records import record
 
 COLUMNS = ("date", "from", "to", "rate")
@@ -93,13 +93,7 @@ def load_rates(path: Path, target: str) -> Rates:
         raise InputError(f"--rates: {path}: is not UTF-8 text") from None
     reader = csv_rows(text, path)
     names = [(name or "").strip().lower() for name in reader.fieldnames or ()]
-    for name in COLUMNS:
-        if name not in names:
-            close = near(name, names)
-            hint = f" (did you mean {close!r}?)" if close else ""
-            raise InputError(
-                f"--rates: {path}:1: has no column {name!r}{hint}; it needs {', '.join(COLUMNS)}"
-            )
+    need_columns(f"--rates: {path}", names, COLUMNS)
     reader.fieldnames = names
     rates: dict[tuple[str, str], dict[date, tuple[float, int]]] = {}
     for cells in reader:

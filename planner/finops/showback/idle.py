@@ -59,7 +59,7 @@ def _lacking(rule: Rule, keys: Sequence[str]) -> str:
     close = near(lost, keys)
     hint = f" (did you mean '{close}'?)" if close else ""
     listed = ", ".join(keys[:_SHOWN]) + (", ..." if len(keys) > _SHOWN else "")
-    return f": none carries the tag '{lost}'{hint}; there are {listed}" if keys else ": none carries a tag"
+    return f": none carries the tag {lost!r}{hint}; there are {listed}" if keys else ": none carries a tag"
 
 
 def _keys(texts: Iterable[str]) -> list[str]:

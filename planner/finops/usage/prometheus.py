@@ -11,7 +11,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from planner.errors import InputError
+from planner.errors import InputError, shortened
 from planner.files.tables import csv_rows
 from planner.finops.usage.cells import moment
 from planner.finops.usage.model import Allocated, Measured, UsageFile
@@ -62,7 +62,9 @@ def read_json(path: str, data: dict[str, Any]) -> UsageFile:
     answer = data["data"]
     if data["status"] != "success" or answer["resultType"] != "matrix":
         kind = answer.get("resultType", data["status"])
-        raise InputError(f"{path}: holds a {kind}, not a range of samples; ask for it with {REMEDY}")
+        raise InputError(
+            f"{path}: holds a {shortened(str(kind))}, not a range of samples; ask for it with {REMEDY}"
+        )
     series: list[_Series] = []
     results = answer.get("result", [])
     if not isinstance(results, list):
@@ -134,7 +136,7 @@ def _file(path: str, series: list[_Series]) -> UsageFile:
     ]
     if not known and not requests:
         shown = (
-            ", ".join(sorted({name for name in named if name})[:5])
+            ", ".join(sorted({shortened(name) for name in named if name})[:5])
             or "no name (a function of PromQL drops it)"
         )
         raise InputError(

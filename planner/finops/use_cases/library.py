@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from planner.finops.engine.base import Engine, Parameter
 
 _HERE = "planner.finops.use_cases"
+_LONGEST = 200  # characters of a name: a longer one is no file's
 
 
 @record(frozen=True)
@@ -73,7 +74,7 @@ def query_sql(name: str) -> str:
     """
     known = {case.slug: case.query for case in load_use_cases()}
     file = files(_HERE).joinpath("queries", f"{known.get(name, name)}.sql")
-    if not name.replace("-", "_").isidentifier() or not file.is_file():
+    if len(name) > _LONGEST or not name.replace("-", "_").isidentifier() or not file.is_file():
         from planner.inputs.faults import near
 
         guess = near(name, sorted({*known, *known.values()}))

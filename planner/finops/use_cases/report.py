@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 LIST = "list"
 _SHOWN = 50
 _WORD = re.compile("(?<=[a-z])(?=[A-Z])")  # between the words of a FOCUS column
-_MONEY = ("cost", "price", "spend", "savings")
+_MONEY = ("cost", "price", "spend", "saving")
 
 
 def list_use_cases(bill: Bill | None) -> Answer:
@@ -139,4 +139,6 @@ def _unit(column: str, values: list[Cell]) -> Unit:
     name = column.lower()
     if name.endswith("ratio"):
         return "ratio"
-    return "money" if any(word in name for word in _MONEY) else "quantity"
+    if not any(word in name for word in _MONEY) or "pricingcurrency" in name.replace("_", ""):
+        return "quantity"  # amounts of another currency than the bill's among them
+    return "unit_price" if "unitprice" in name or "per_unit" in name else "money"

@@ -26,7 +26,7 @@ def read_diffusion(keys: Keys) -> ConfigModel:
     if reader is None:
         classes = ", ".join((*_READERS, *DENOISERS))
         raise InputError(
-            f"{keys.place}: _class_name '{name}' is not counted (known: {classes}); for the U-Nets of Stable Diffusion "
+            f"{keys.place}: _class_name {name!r} is not counted (known: {classes}); for the U-Nets of Stable Diffusion "
             "name the preset stable-diffusion-1.5, stable-diffusion-2 or stable-diffusion-xl, else give params, "
             "forward_flops_per_sample and activations_per_sample under 'model'"
         )

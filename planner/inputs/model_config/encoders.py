@@ -56,8 +56,20 @@ def encoder_of(keys: Keys) -> dict[str, Any]:
         "layers": extended.need("num_hidden_layers"), "hidden": hidden,
         "heads": keys.size("num_attention_heads", "num_heads") or max(1, hidden // 64),
         "ffn": ffn_width(extended, hidden), "gated_mlp": is_gated(keys),
-        "tokens": max(1, image_side(keys, _ANY_SIZE) // patch) ** 2,
+        "tokens": max(1, image_side(keys, _ANY_SIZE) // patch) ** 2, **_windows(extended, patch),
     }  # fmt: skip
+
+
+def _windows(keys: Keys, patch: int) -> dict[str, int]:
+    """Positions in a window, a square of pixels, and the layers that have one (Qwen2.5-VL, arXiv:2502.13923, 2.1.1)."""
+    whole = keys.items("fullatt_block_indexes")
+    side = keys.size("window_size")
+    if not whole or side is None:
+        return {}
+    return {
+        "attention_window": max(1, side // patch) ** 2,
+        "windowed_layers": keys.need("num_hidden_layers") - len(whole),
+    }
 
 
 def preset_encoder(preset: str) -> dict[str, Any] | None:
@@ -77,6 +89,8 @@ def _of_presets() -> dict[str, Mapping[str, Any]]:
 
 def _value(pair: str) -> tuple[str, Any]:
     key, _, value = pair.partition("=")
+    if " " in value:
+        return key, [int(number) for number in value.split()]
     return key, int(value) if value.isdigit() else value
 
 

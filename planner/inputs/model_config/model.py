@@ -103,7 +103,7 @@ class Keys:
         """
         value = self.size(*names)
         if value is None:
-            alternatives = " or ".join(f"'{name}'" for name in names[:3])
+            alternatives = " or ".join(f"{name!r}" for name in names[:3])
             raise InputError(
                 f"{self.place}: has no {alternatives}, so the size of the model is not known; "
                 "give a complete config.json, or the sizes under 'model' yourself"

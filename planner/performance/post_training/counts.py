@@ -113,7 +113,7 @@ def _updates(training: TrainingSpec) -> dict[str, float]:
 def _others(model: ModelSpec, training: TrainingSpec) -> tuple[float, float]:
     """Parameters of resident other models, and their forward passes per sample, both relative to the learner's."""
     tuning = training.tuning
-    resident = 1.0 if tuning.reference == "resident" else 0.0
+    resident = 1.0 if tuning.reference in ("resident", "copied") else 0.0
     passes = 1.0 + tuning.mismatched if tuning.reference in ("resident", "adapters_off") else 0.0
     passes += tuning.mismatched  # the learner's own
     # the policy that generated gives the log-probabilities that an update is measured against

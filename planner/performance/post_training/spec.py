@@ -108,8 +108,9 @@ class Tuning:
         base: how frozen weights are kept.
         lengths: lengths of sequences, None where all are as long as `TrainingSpec.sequence_length`; `packed`: several
             fill one of that length; `grouped`: those of like length share a batch.
-        reference: none, resident, precomputed or adapters_off; `mismatched` answers to each prompt that learner and
-            reference read beside a sample, not to learn; `critic`: a model of the same size learns values.
+        reference: none, resident, precomputed or adapters_off, or copied: resident, its passes counted elsewhere;
+            `mismatched` answers to each prompt that learner and reference read beside a sample, not to learn;
+            `critic`: a model of the same size learns values.
         teacher_params, teacher_active_params: of distillation.
         rollouts: of reinforcement learning; `requests`: of batch inference; `contrastive`: of pairs.
     """
@@ -122,7 +123,7 @@ class Tuning:
     lengths: Lengths | None = None
     packed: bool = True
     grouped: bool = False
-    reference: Literal["none", "resident", "precomputed", "adapters_off"] = "none"
+    reference: Literal["none", "resident", "precomputed", "adapters_off", "copied"] = "none"
     mismatched: int = 0
     critic: bool = False
     teacher_params: float | None = None

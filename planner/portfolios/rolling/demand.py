@@ -14,7 +14,7 @@ from catalogs.tables.table import Floats
 from planner.inputs.checks import end_moment, start_moment
 from planner.inputs.faults import Fault
 from planner.portfolios.gather import Gatherer
-from planner.portfolios.moments import hours_after
+from planner.portfolios.job_times import hours_after
 from planner.portfolios.rolling.limits import Limits
 from planner.portfolios.table import CandidateTable
 
@@ -156,4 +156,4 @@ def _unsupported(portfolio: Portfolio, jobs: tuple[PortfolioJob, ...]) -> Iterat
     for at, job in enumerate(jobs):
         if job.value_usd is not None:
             place = ("jobs", at, "value_usd") if at < len(portfolio.jobs) else ("jobs_csv",)
-            yield Fault(place, f"job '{job.name}' has a value_usd: {remedy}")
+            yield Fault(place, f"job {job.name!r} has a value_usd: {remedy}")

@@ -12,7 +12,7 @@ import numpy as np
 
 from catalogs.tables.table import Ints
 from planner.inputs.checks import start_moment
-from planner.portfolios.moments import end_hours, hours_after
+from planner.portfolios.job_times import end_hours, hours_after
 from planner.portfolios.shared_limits import CAPACITY, QUOTA
 
 if TYPE_CHECKING:

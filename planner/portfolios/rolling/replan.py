@@ -17,7 +17,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from planner.portfolios.follow import start_sums, thinned
 from planner.portfolios.rolling.course import (
     LEAST_REST,
     Option,
@@ -28,6 +27,7 @@ from planner.portfolios.rolling.course import (
     owned_nodes,
     whole_checkpoints,
 )
+from planner.portfolios.sequencing import start_sums, thinned
 from planner.portfolios.shared_limits import MICRO, PortfolioInput
 from planner.portfolios.solve import PortfolioOptions, solve_portfolio
 

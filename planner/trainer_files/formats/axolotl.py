@@ -98,8 +98,13 @@ def _method(reader: Reader) -> None:
         _targets(reader)
     elif reader.has("unfrozen_parameters"):
         reader.warn("unfrozen_parameters: training a part of the weights is counted as training all")
-    if not adapter and reader.flag("freeze_mm_modules"):
+    if reader.flag("freeze_mm_modules"):
         reader.freeze_encoder("freeze_mm_modules")
+    elif adapter and reader.has("processor_type"):  # images are read
+        targets = str(reader.get("lora_target_modules"))
+        where = "processor_type, with lora_target_modules of the language model"
+        if "language_model" in targets and "vis" not in targets:
+            reader.freeze_encoder(where, assumed=True)
     objective = reader.text("rl").lower()
     if objective:
         reader.add("training.objective", objective, "rl")

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from planner.errors import shortened
 from planner.inputs.model_config import parse_json
 from planner.trainer_files.arguments import CHOICES, CONFIGURATION, LAUNCHED, SLURM_GPUS, SLURM_NODES, VISIBLE
 from planner.trainer_files.keys import Lookup
@@ -70,7 +71,7 @@ class Reader(Lookup, Reading):
 
     def add_optimizer(self, key: str) -> None:
         """Note the optimizer by the memory of its states."""
-        name = self.text(key)
+        name = shortened(self.text(key))
         plain = re.sub(r"[^a-z0-9]", "", name.lower().rsplit(".", 1)[-1])
         if not plain or plain == "auto":
             return
@@ -217,6 +218,22 @@ class Reader(Lookup, Reading):
     def freeze_encoder(self, source: str, *, assumed: bool = False) -> None:
         """Note that an encoder of images or sound before the language model does not learn."""
         self.add(FROZEN_ENCODER, True, source, assumed=assumed)
+
+    def freeze_beside_adapters(self, flag: str) -> None:
+        """Note of a flag that is on by default whether adapters leave an encoder as it is or change it too."""
+        if self.flag(flag) is False:
+            self.adapt_encoder(f"{flag} false")
+        else:
+            self.freeze_by_default(flag)
+
+    def adapt_encoder(self, source: str) -> None:
+        """Note that adapters are in an encoder too: gradients pass through it, its weights stay."""
+        self.add(FROZEN_ENCODER, "through", f"{source}: adapters in the encoder")
+
+    def freeze_by_default(self, flag: str) -> None:
+        """Note that an encoder does not learn by a flag, or by the flag's default."""
+        stated = self.has(flag)
+        self.freeze_encoder(flag if stated else f"{flag} is on by default", assumed=not stated)
 
     def warn_of_encoder(self, source: str) -> None:
         """Note that the image encoder learns too, beside a frozen language model."""

@@ -38,12 +38,15 @@ _MARKS = (
 _PRESETS: tuple[tuple[str, str], ...] = (
     (r"flux\.?1?-?schnell|flux_schnell", "flux.1-schnell"),
     (r"flux[._-]?(1[-_]?)?(dev|krea|fill|kontext)|flux$|flux1", "flux.1-dev"),
-    (r"sdxl|stable-diffusion-xl|xl-base", "stable-diffusion-xl"),
+    (
+        r"sd_?xl|stable-diffusion-xl|xl-base|(animagine|illustrious|juggernaut|noobai|pony).*xl",
+        "stable-diffusion-xl",
+    ),
     (r"stable-diffusion-3\.5-large|sd3\.?5[-_]large", "stable-diffusion-3.5-large"),
     (r"stable-diffusion-3\.5-medium|sd3\.?5[-_]medium", "stable-diffusion-3.5-medium"),
     (r"stable-diffusion-3-medium|sd3[-_]medium", "stable-diffusion-3-medium"),
     (r"stable-diffusion-2|sd[-_]?2|768-v-ema", "stable-diffusion-2"),
-    (r"stable-diffusion-v?1|sd-?v?1[-_.]?[45x]|sd15|dreamshaper-8", "stable-diffusion-1.5"),
+    (r"stable-diffusion-v?1|^v1-5-pruned|sd-?v?1[-_.]?[45x]|sd15|dreamshaper-8", "stable-diffusion-1.5"),
     (r"pixart-(sigma|alpha|xl)", "pixart-alpha"),
     (r"wan2\.1-t2v-1\.3b", "wan2.1-1.3b"),
     (r"wan2\.1-t2v-14b|wan2\.2-t2v-a14b", "wan2.1-14b"),
@@ -275,6 +278,9 @@ def _remarks(reader: Reader) -> None:
         reader.warn("train_text_encoder: the text encoder beside the denoiser is not counted")
     if reader.flag("controlnet") or reader.has("controlnet_model_name_or_path"):
         reader.warn("controlnet: the copy of the denoiser that it trains is not counted")
+    elif any("controlnet" in program.lower() for program in reader.document.programs):
+        text = "a ControlNet learns beside a denoiser that stays frozen"
+        reader.warn(f"{text}: counted as training all of the denoiser, which takes more memory")
     name = reader.first("resolution", "resolutions")
     if not name:
         return

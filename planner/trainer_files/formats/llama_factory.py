@@ -98,7 +98,7 @@ def _method(reader: Reader) -> None:
     reader.add("training.objective", _objective(stage, reader.text("pref_loss")), "stage")
     reader.add_whole("rollouts.response_max", "max_new_tokens")
     kind = reader.text("finetuning_type") or "lora"
-    reader.seen.update(_FROZEN)  # of adapters: the rest is frozen anyway
+    reader.seen.update(_FROZEN)
     if kind in ("lora", "oft"):
         if reader.flag("use_dora"):
             kind = "dora"
@@ -112,6 +112,7 @@ def _method(reader: Reader) -> None:
         if bits is not None:
             reader.add("training.frozen_bits", bits, "quantization_bit")
             reader.get("quantization_method")
+        reader.freeze_beside_adapters(_FROZEN[0])
     elif kind == "freeze":
         reader.add("training.method", "full", "finetuning_type freeze")
         layers = reader.number("freeze_trainable_layers")
@@ -130,8 +131,7 @@ def _frozen(reader: Reader) -> None:
         if reader.flag(encoder) is False:
             reader.warn_of_encoder(encoder)
     elif reader.flag(encoder) is not False:
-        stated = reader.has(encoder)
-        reader.freeze_encoder(encoder if stated else f"{encoder} is on by default", assumed=not stated)
+        reader.freeze_by_default(encoder)
 
 
 def _objective(stage: str, loss: str) -> str:

@@ -78,9 +78,10 @@ def read(document: Document) -> Reading:
 
 
 def _frozen(reader: Reader) -> None:
-    """What stays frozen although all weights are trained; adapters leave the rest frozen anyway."""
+    """What stays frozen although all weights are trained, and what adapters leave as it is."""
     if reader.facts["training.method"].value != "full":
         reader.seen.update(_FROZEN)
+        reader.freeze_beside_adapters("freeze_vit")
         return
     usual = ("freeze_vit", "freeze_aligner")
     frozen = [name for name in _FROZEN if (reader.flag(name) if reader.has(name) else name in usual)]
@@ -89,8 +90,7 @@ def _frozen(reader: Reader) -> None:
         if reader.flag("freeze_vit") is False:
             reader.warn_of_encoder("freeze_vit")
     elif "freeze_vit" in frozen:
-        stated = reader.has("freeze_vit")
-        reader.freeze_encoder("freeze_vit" if stated else "freeze_vit is on by default", assumed=not stated)
+        reader.freeze_by_default("freeze_vit")
 
 
 def _trainer(reader: Reader) -> None:

@@ -314,13 +314,14 @@ def _frozen(reader: Reader) -> None:
     """What stays frozen by a section `freeze_config`: the image encoder unless it says otherwise."""
     section = "freeze_config"
     images, sound = f"{section}.freeze_vision_tower", f"{section}.freeze_audio_tower"
-    if not reader.has(section) or "training.method" in reader.facts:  # adapters leave the rest frozen
+    if not reader.has(section):
         return
-    if reader.flag(f"{section}.freeze_language_model"):
+    if "training.method" in reader.facts:
+        reader.freeze_beside_adapters(images)
+    elif reader.flag(f"{section}.freeze_language_model"):
         reader.add_projector(f"{section}.freeze_language_model")
     elif reader.flag(images) is not False:
-        stated = reader.has(images)
-        reader.freeze_encoder(images if stated else f"{images} is on by default", assumed=not stated)
+        reader.freeze_by_default(images)
     elif reader.flag(sound):
         reader.warn(f"{sound}: what is frozen counts as trained")
 

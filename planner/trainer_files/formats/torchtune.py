@@ -47,7 +47,8 @@ _WITHOUT_EFFECT = (
     r"enable_kv_cache|forward_batch_size|collate_fn|loss|kd_loss|enable_async.*|cudnn.*|fsdp_reshard.*|data_parallel_.*|.*_parallel_.*",
 )
 
-_PARTS = ("decoder_trainable", "encoder_trainable", "fusion_trainable")  # of models of images and text
+_ENCODER = "encoder_trainable"
+_PARTS = ("decoder_trainable", _ENCODER, "fusion_trainable")  # of models of images and text
 
 
 def recognises(document: Document) -> bool:
@@ -105,10 +106,16 @@ def read(document: Document) -> Reading:
         for name in _PARTS
         if reader.text(f"{section}.{name}") == "frozen" or reader.flag(f"{section}.{name}") is False
     ]
-    if frozen == ["encoder_trainable"]:
-        reader.freeze_encoder(f"{section}.encoder_trainable")
-    elif frozen:
-        reader.warn(f"{', '.join(frozen)}: frozen parts are counted as trained")
+    method = reader.facts.get("training.method")
+    adapted = method is not None and method.value != "full"
+    others = [name for name in frozen if name != _ENCODER]
+    if _ENCODER in frozen and (adapted or not others):
+        reader.freeze_encoder(f"{section}.{_ENCODER}")
+    elif adapted and reader.has(f"{section}.{_ENCODER}"):
+        reader.adapt_encoder(f"{section}.{_ENCODER}")
+    if others:
+        parts = others if adapted else frozen
+        reader.warn(f"{', '.join(parts)}: frozen parts are counted as {'adapted' if adapted else 'trained'}")
     reader.seen |= {section, "optimizer", "tokenizer", "dataset"}
     reader.name_unknown(_WITHOUT_EFFECT)
     return reader

@@ -13,6 +13,7 @@ from typing import Any
 
 from planner.trainer_files.formats import trl
 from planner.trainer_files.formats.common import MICRO_BATCH
+from planner.trainer_files.formats.configured import add_configured
 from planner.trainer_files.model import Document, Reading
 from planner.trainer_files.python_values import UNKNOWN, Call, Imported
 
@@ -92,6 +93,8 @@ def read(document: Document) -> Reading:
         *((trl.TRL,) if own and not unsloth else ()),
     )
     reading = trl.read(replace(document, data=data, programs=programs))
+    if not reading.hub_name:
+        add_configured(reading, trainer.named.get("model", next(iter(trainer.positional), None)))
     if unsloth:
         _fill_groups(reading)
     if loaded is not None and _UNSLOTH.fullmatch(loaded.name):

@@ -17,6 +17,9 @@ _MARKS = (
 )  # fmt: skip
 _SOURCE, _TARGET = "max_source_length", "max_target_length"
 _MODELS = ("model_name_or_path", "model_name", "model_id")  # the last in scripts for Qwen-VL
+# of run_clm.py and the like, which train from scratch: a model's sizes, or the defaults of its kind
+_FROM_SCRATCH = ("config_name", "model_type")
+_RESIZED = "config_overrides"
 _OBJECTIVES = ("grpo", "dpo", "orpo", "kto", "simpo", "reward", "ppo", "rloo", "sft")
 # keys, and values of loss_type, that only one trainer of TRL has
 _KEYS_OF = {
@@ -80,7 +83,9 @@ def add_lengths_of_trl(reading: Reading, *, rloo: bool) -> None:
 def recognises(document: Document) -> bool:
     """Whether the keys are arguments of the Trainer, and not LLaMA-Factory's own."""
     data = document.data
-    has_model = any(name in data for name in _MODELS) or bool(_own_file(Lookup(document)))
+    of_script = document.syntax == "arguments" and "tokenizer_name" in data
+    models = (*_MODELS, *_FROM_SCRATCH) if of_script else _MODELS
+    has_model = any(name in data for name in models) or bool(_own_file(Lookup(document)))
     others = is_llama_factory(document) or is_swift(document) or any(mark in data for mark in _OF_OTHERS)
     started = bool(_own_file(Lookup(document))) and bool(_PROGRAMS & set(document.programs))
     return has_model and (started or any(mark in data for mark in _MARKS)) and not others
@@ -95,15 +100,17 @@ def _own_file(keys: Lookup) -> str:
 def read(document: Document) -> Reading:
     """Read a run."""
     reader = Reader(document, "Hugging Face Trainer")
-    reader.hub_key = reader.first(*_MODELS)
-    reader.hub_name = reader.text(reader.hub_key)
+    _model(reader)
     add_batch(reader)
     if document.syntax == "arguments":
         reader.add_launcher()
     if own := _own_file(reader):
         reader.files["trl"] = own
     epochs = reader.first("num_train_epochs", "num_epochs") or "num_train_epochs"
-    reader.add_length(steps="max_steps", epochs=epochs, default_epochs=3.0)
+    steps = (
+        reader.first("max_steps", "max_train_steps") or "max_steps"
+    )  # the latter of scripts without a trainer
+    reader.add_length(steps=steps, epochs=epochs, default_epochs=3.0)
     reader.add_whole(
         "training.sequence_length",
         "max_seq_length",
@@ -144,6 +151,14 @@ def read(document: Document) -> Reading:
     reader.add_engine(deepspeed)
     reader.name_unknown((LIGHT,))
     return reader
+
+
+def _model(reader: Reader) -> None:
+    reader.hub_key = reader.first(*_MODELS, *_FROM_SCRATCH)
+    reader.hub_name = reader.text(reader.hub_key)
+    reader.seen.update((*_FROM_SCRATCH, _RESIZED))
+    if reader.hub_key in _FROM_SCRATCH and reader.has(_RESIZED):
+        reader.hub_name += f" with {_RESIZED} {reader.text(_RESIZED)}"  # no preset: its sizes are asked for
 
 
 def _halves(reader: Reader) -> None:

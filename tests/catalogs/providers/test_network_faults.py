@@ -1,4 +1,4 @@
-"""The table of network faults at every provider's interfaces; `python -m benchmarks.network_faults` runs all of it."""
+"""Every fault of the table of network faults at every provider's interfaces."""
 
 from __future__ import annotations
 
@@ -6,9 +6,6 @@ import pytest
 
 from tests.catalogs.providers.network_faults import FAULTS
 from tests.catalogs.providers.network_harness import INTERFACES, NEEDED, opened, outcome
-
-WHOLE = "azure retail"  # plain HTTP, which the public lists of three providers share
-EVERY = 6  # of the others: each SDK sees another sixth of the table
 
 
 def test_the_table_has_each_fault_once() -> None:
@@ -23,9 +20,7 @@ def test_the_table_has_each_fault_once() -> None:
 def test_a_fault_ends_in_the_answer_or_in_an_error_of_its_kind(interface: str) -> None:
     if interface in NEEDED:
         pytest.importorskip(NEEDED[interface])
-    at = list(INTERFACES).index(interface)
-    chosen = FAULTS if interface == WHOLE else FAULTS[at::EVERY]
     with opened(interface) as asked:
-        amiss = {fault.name: said for fault in chosen if (said := outcome(asked, fault))}
+        amiss = {fault.name: said for fault in FAULTS if (said := outcome(asked, fault))}
         assert amiss == {}
         assert outcome(asked, FAULTS[-1].__class__("none", None, frozenset({"fine"}))) == ""  # type: ignore[arg-type]

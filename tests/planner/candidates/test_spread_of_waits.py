@@ -21,10 +21,10 @@ from planner.candidates.in_time import (
 )
 from planner.candidates.model import MIXED
 from planner.candidates.starts import Waits, waits_of
-from planner.judge.in_time import POINTS as JUDGED_POINTS
-from planner.judge.in_time import done, sure
-from planner.judge.starts import Wait
-from planner.judge.starts import Waits as JudgedWaits
+from planner.judge.capacity_waits import Wait
+from planner.judge.capacity_waits import Waits as JudgedWaits
+from planner.judge.completion import POINTS as JUDGED_POINTS
+from planner.judge.completion import done, sure
 from planner.market.starts import Starts
 from planner.plan.model import Plan
 from tests.draws import draws

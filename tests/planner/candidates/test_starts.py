@@ -13,8 +13,8 @@ import pytest
 
 from catalogs.tariffs import load_tariffs
 from planner.inputs.schema import Constraints
+from planner.judge.capacity_waits import booked_from, start_of
 from planner.judge.judge import judge_plan
-from planner.judge.starts import booked_from, start_of
 from planner.market.model import Market
 from planner.market.obtainable import largest_requests, most_obtainable
 from planner.market.starts import load_starts, starts_of

@@ -13,7 +13,7 @@ from planner.errors import InputError
 from planner.inputs.load import load_workload
 from planner.inputs.schema import Constraints
 from planner.inputs.waiting_file import read_requests
-from planner.judge.starts import start_of
+from planner.judge.capacity_waits import start_of
 from planner.market.obtainable import most_obtainable
 from planner.market.starts import Starts, starts_of
 from planner.plan.ids import TimePartId

@@ -20,7 +20,7 @@ from planner.fleet import fallback_search, parts
 from planner.fleet.fallback_launch import shrink_of, usd_of_workers
 from planner.fleet.luck import luck_at
 from planner.judge.bench import Bench, ImpossibleError
-from planner.judge.fleet_fallen import chances_of, charges_of, fleet_of
+from planner.judge.fleet_fallback_workers import chances_of, charges_of, fleet_of
 from planner.judge.judge import judge_saved
 from planner.judge.lines import verify_plan
 from planner.judge.memory import Memory

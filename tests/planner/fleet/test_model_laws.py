@@ -18,7 +18,7 @@ import pytest
 from planner.fleet.greedy import greedy_mix
 from planner.fleet.model.prepared import prepare
 from planner.fleet.question import FleetInput, violations
-from planner.fleet.relaxation import FleetWeights, explain_infeasible_fleet, relaxed
+from planner.fleet.relaxation import FleetWeights, explain_infeasible_fleet
 from planner.fleet.search import FleetResult
 from planner.fleet.solve import solve_fleet
 from planner.job.model import SingleInput, build_single, solve_single
@@ -27,6 +27,7 @@ from solvers.problem.options import SolveOptions
 from solvers.problem.solution import Status, Termination
 from tests.draws import share_of
 from tests.planner.fleet.fleet_cases import exactly, part_time, permuted, random_fleet, scaled, small_fleet
+from tests.planner.fleet.relaxed import relaxed
 
 EXACT = SolveOptions(gap=0.0, time_limit_s=math.inf, backend="auto")
 SEEDS = range(3000, 3000 + share_of(20))

@@ -16,7 +16,6 @@ from planner.fleet.relaxation import (
     _row_weights,
     _unlimited,
     explain_infeasible_fleet,
-    relaxed,
 )
 from planner.fleet.solve import SHORT, solve_fleet
 from solvers.problem.options import SolveOptions
@@ -24,6 +23,7 @@ from solvers.problem.solution import Status
 from solvers.search.elastic import least_violation
 from tests.draws import share_of
 from tests.planner.fleet.fleet_cases import brute_force_fleet, part_time, small_fleet
+from tests.planner.fleet.relaxed import relaxed
 
 EXACT = SolveOptions(gap=0.0)
 

@@ -15,7 +15,7 @@ from planner.export.launch import launch_of
 from planner.fleet import parts
 from planner.fleet.alone import grown_sure
 from planner.judge.bench import Bench, ImpossibleError
-from planner.judge.fleet_fallen import chances_of, charges_of, fleet_of
+from planner.judge.fleet_fallback_workers import chances_of, charges_of, fleet_of
 from planner.judge.fleet_parts import beside_of, both_in_time, chance_beside
 from planner.judge.judge import judge_saved
 from planner.judge.memory import Memory

@@ -10,13 +10,14 @@ from planner.fleet import relaxation
 from planner.fleet.model.build import build_fleet
 from planner.fleet.model.prepared import Total
 from planner.fleet.question import FleetInput
-from planner.fleet.relaxation import FleetWeights, explain_infeasible_fleet, relaxed
+from planner.fleet.relaxation import FleetWeights, explain_infeasible_fleet
 from planner.fleet.solve import solve_fleet
 from solvers.problem.options import SolveOptions
 from solvers.problem.solution import Status
 from solvers.search.elastic import least_violation
 from tests.draws import share_of
 from tests.planner.fleet.fleet_cases import part_time, small_fleet
+from tests.planner.fleet.relaxed import relaxed
 
 EXACT = SolveOptions(gap=0.0)
 SEEDS = range(9100, 9100 + share_of(24))

@@ -11,10 +11,11 @@ from scipy.optimize import linprog
 
 from planner.candidates.constraints.base import Use
 from planner.fleet.question import FleetInput, violations
-from planner.fleet.relaxation import explain_infeasible_fleet, relaxed
+from planner.fleet.relaxation import explain_infeasible_fleet
 from planner.fleet.solve import solve_fleet
 from solvers.problem.options import SolveOptions
 from tests.planner.fleet.fleet_cases import part_time, random_fleet
+from tests.planner.fleet.relaxed import relaxed
 
 EXACT = SolveOptions(gap=1e-9)
 SEEDS = range(12)

@@ -8,7 +8,7 @@ import pytest
 
 from planner.asked.options import Options, utc_now
 from planner.errors import InputError
-from planner.inputs.faults import Fault, FaultError, near
+from planner.inputs.faults import Fault, FaultError, near, need_columns
 from planner.inputs.load import parse_workload
 from planner.workloads.answer import optimize
 
@@ -66,3 +66,21 @@ def test_the_nearest_region_is_the_one_that_begins_like_what_was_written(written
     for order in (regions, regions[::-1]):
         known = [f"aws/{name}" for name in order] if "/" in written else order
         assert near(written, known) == meant
+
+
+@pytest.mark.parametrize(
+    ("header", "said"),
+    [
+        (["hours", "rate"], "x.csv:1: there are no columns 'hour' (did you mean 'hours'?), 'pool'; needed: hour, pool"),
+        (["hour", "pools", ""], "x.csv:1: there is no column 'pool' (did you mean 'pools'?); needed: hour, pool"),
+        (["pool\x1b", "hour"], r"x.csv:1: there is no column 'pool' (did you mean 'pool\x1b'?); needed: hour, pool"),
+        (["", ""], "x.csv:1: there are no columns 'hour', 'pool'; needed: hour, pool"),
+        ([], "x.csv: is empty; its first line must name the columns hour, pool"),
+        (None, "x.csv: is empty; its first line must name the columns hour, pool"),
+    ],
+)  # fmt: skip
+def test_every_column_that_a_table_lacks_is_named(header: list[str] | None, said: str) -> None:
+    need_columns("x.csv", ["pool", "hour", "other"], ("hour", "pool"))
+    with pytest.raises(InputError) as refused:
+        need_columns("x.csv", header, ("hour", "pool"))
+    assert str(refused.value) == said

@@ -39,7 +39,7 @@ def test_a_calibration_prices_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
         raise AssertionError("an offer was priced")
 
     monkeypatch.setattr(offers, "price_book", priced)
-    assert open_job(LOADED, utc_now(), calibrated=False)[1].types.n_rows
+    assert open_job(LOADED, utc_now())[1].types.n_rows
     with pytest.raises(AssertionError, match="priced"):
         gather_offers(load_catalog(None), LOADED.workload, load_tariffs(), str(LOADED.path.parent), DAY)
 

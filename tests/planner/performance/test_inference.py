@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from catalogs.tables.table import Table
 from planner.asked.job import resolve_job
 from planner.errors import InputError
-from planner.estimation.answered import engine_words
+from planner.estimation.inference import engine_words
 from planner.inputs.item_passes import Passes, load_passes
 from planner.inputs.load import parse_workload
 from planner.inputs.model_config import stored_precision

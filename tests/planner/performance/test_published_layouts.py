@@ -6,6 +6,7 @@ The shares of the peak (38 to 43 %) were read in secondary sources, layouts and 
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -75,3 +76,13 @@ def test_more_virtual_stages_shorten_the_bubble() -> None:
     assert all(table["fits"])
     assert bubbles == sorted(bubbles, reverse=True)
     assert bubbles[6] == pytest.approx(bubbles[0] / 7.0, rel=0.2)
+
+
+def test_where_layers_do_not_divide_evenly_the_last_stage_has_one_less_beside_the_output_layer() -> None:
+    """126 layers and two tables on 16 stages, as Megatron divides them; 128 layers have no room for the output."""
+    steps = []
+    for layers in (126, 128):
+        job = llama(8192, 2048, {"tensor_parallel": 8, "pipeline_parallel": 16})
+        model = replace(job.model, layers=layers)
+        steps.append(estimate_shapes(model, job.training, machines(), [1024]).row(0)["step_time_s"])
+    assert 0.9 < steps[0] / steps[1] < 126 / 128

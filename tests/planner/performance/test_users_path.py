@@ -58,7 +58,7 @@ def test_estimate_answers_with_the_function_of_the_benchmark(tmp_path: Path) -> 
     path.write_text(yaml.safe_dump(stated), encoding="utf-8")
     loaded = load_workload(path)
     found = estimate_workload(loaded, ["p4d.24xlarge"], [4]).estimates[0]
-    machine_set = open_job(loaded, utc_now(), calibrated=False)[1]
+    machine_set = open_job(loaded, utc_now())[1]
     hardware = machine_set.hardware.take([find_machine(machine_set, "p4d.24xlarge", None).hardware])
     job = resolve_job(Workload.model_validate(stated), date(2026, 11, 1))
     row = predict_shapes(job.model, job.training, hardware, [4]).row(0)

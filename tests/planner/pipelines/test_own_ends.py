@@ -64,6 +64,31 @@ def planned(
     return answer, judge_pipeline(saved, pipeline, Memory(CATALOG, folder))
 
 
+def planned_twice(
+    folder: Path, own: dict[str, Any], ends_hours: float, *, deadline: str = "", **keys: Any
+) -> tuple[PipelineAnswer, Any]:
+    """A training whose ways the planner sizes, then one on a commitment; the plan, and its verdict."""
+    jobs = {
+        "first": work(constraints={"max_nodes": 4}),
+        "second": work(constraints={"max_nodes": 4} | own)
+        | {"commitments": [OWNED | {"expires": (NOW + timedelta(hours=ends_hours)).isoformat()}]},
+    }
+    for name, job in jobs.items():
+        (folder / f"{name}.yaml").write_text(json.dumps(job), encoding="utf-8")
+    tasks = [
+        {"name": "first", "workload": "first.yaml"},
+        {"name": "second", "workload": "second.yaml", "reads": [{"task": "first", "size": "20GB"}]},
+    ]
+    file = {"version": 1, "kind": "pipeline", "name": "own", "start": NOW.isoformat(), "tasks": tasks, **keys}
+    if deadline:
+        file["deadline"] = deadline
+    (folder / "pipeline.yaml").write_text(json.dumps(file), encoding="utf-8")
+    pipeline = load_pipeline(folder / "pipeline.yaml")
+    answer = plan_pipeline(pipeline, Options(now=NOW), catalog=CATALOG)
+    saved = json.loads(render_answer(pipeline_report(answer), "json"))
+    return answer, judge_pipeline(saved, pipeline, Memory(CATALOG, folder))
+
+
 def usd(answer: PipelineAnswer) -> float:
     return float(answer.total_usd or 0)
 
@@ -105,6 +130,41 @@ def test_a_dearer_task_before_is_taken_where_what_is_paid_then_lasts(tmp_path: P
     assert usd(answer) == pytest.approx(least, rel=2e-3)
     assert answer.result.gap <= 5e-3 or answer.result.status is Status.FEASIBLE
     assert answer.stages[0].way.hours == 12.0
+
+
+def test_without_a_deadline_what_comes_before_may_be_dearer_and_faster(tmp_path: Path) -> None:
+    """The end of what is paid is a deadline too: with a far one of its own, the pipeline costs the same."""
+    timed, _ = planned_twice(tmp_path, {}, 26.0, deadline="1000h")
+    answer, verdict = planned_twice(tmp_path, {}, 26.0)
+    assert verdict.faults == ()
+    assert usd(answer) == pytest.approx(usd(timed), rel=1e-3)
+    assert answer.stages[0].way.nodes == 2 and answer.stages[1].way.option_variant == "already_owned"
+    assert answer.result.bound_usd <= usd(timed) + 1e-6
+
+
+@pytest.mark.parametrize("deadline", ["", "60h"])
+def test_quotas_and_risk_keep_the_plan_that_starts_in_time(tmp_path: Path, deadline: str) -> None:
+    alone, _ = planned_twice(tmp_path, {}, 26.0, deadline=deadline)
+    quota = {"provider": "aws", "region": "us-east-1", "quota": "L-417A185B", "limit": 64}
+    kept, verdict = planned_twice(tmp_path, {"quota": [quota]}, 26.0, deadline=deadline)
+    assert verdict.faults == () and kept.shared
+    assert usd(kept) == pytest.approx(usd(alone)) and kept.result.status is Status.OPTIMAL
+    risky, verdict = planned_twice(tmp_path, {}, 26.0, deadline=deadline, risk={"level": 0.9})
+    assert verdict.faults == () and risky.robust is not None
+    start = risky.stages[1]
+    assert start.own_from_hours is None or start.own_from_hours >= start.start_hours - 1e-6
+    assert risky.robust.chosen.objective_usd <= risky.robust.plain.objective_usd + 1e-6
+
+
+@pytest.mark.parametrize("deadline", ["", "60h"])
+def test_a_task_that_runs_on_what_is_paid_alone_starts_while_it_lasts(tmp_path: Path, deadline: str) -> None:
+    alone = {"purchase_options": ["reserved_1y"]}
+    answer, verdict = planned_twice(tmp_path, alone, 26.0, deadline=deadline)
+    assert verdict.faults == () and answer.feasible
+    assert answer.stages[1].way.option_variant == "already_owned"
+    assert answer.result.status is Status.OPTIMAL
+    none, _ = planned_twice(tmp_path, alone, 12.0, deadline=deadline)
+    assert none.result.status is Status.INFEASIBLE
 
 
 def test_a_forged_hour_from_which_commitments_count_is_a_fault(tmp_path: Path) -> None:

@@ -24,9 +24,9 @@ from planner.pipelines.pools_asked import Ask
 from planner.pipelines.pools_bound import Part, Work
 from planner.pipelines.pools_by_deadline import ByDeadline, Found, Timed
 from planner.pipelines.pools_ways import (
+    By,
     Offers,
     asked_beside,
-    bought,
     each_bought,
     offers_of,
     open_ways,
@@ -82,9 +82,8 @@ def some_ways(pairs: ByDeadline, work: Work, most: int) -> list[tuple[Offers, Of
         by = work.by(pairs.level, 1.0)
         found = ways_of(side, offers_of(side, size), size, paced_s=work.step_s, by=by, wanted=EVERY)
         region = found.context.market.region_of_offer
-        ways.append(
-            [(bought(found, at), region[found.candidates.offer[at]]) for at in open_ways(found).tolist()]
-        )
+        rows = open_ways(found)
+        ways.append([*zip(each_bought(found, rows), region[found.candidates.offer[rows]], strict=True)])
     same = [(a, b) for a, place in ways[0] for b, other in ways[1] if place == other]
     return random.Random(1).sample(same, min(len(same), most))
 
@@ -199,7 +198,8 @@ def test_floors_hold_where_one_pool_sets_the_pace_alone(
     pairs, paces = search(tmp_path, 1, "10d"), []
     for floor, rows in pairs._by_floor(pairs._by_bound(400, one_chip=False)[0], 1e6):
         work = pairs.work(rows)
-        asks = [Ask(size, work.step_s, work.by_whole(pairs.level), 1e6) for size in work.sizes]
+        by = By(work.deadline_hours, pairs.level, work.hours / 2.0)  # the whole deadline, slowed by nothing
+        asks = [Ask(size, work.step_s, by, 1e6) for size in work.sizes]
         ways = [pairs.bounds.asked[n].all([ask])[0] for n, ask in enumerate(asks)]
         least = (
             sum(float(one.usd[one.region == place].min()) for one in ways)

@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from planner.portfolios import follow
-from planner.portfolios.follow import thinned
+from planner.portfolios import sequencing
+from planner.portfolios.sequencing import thinned
 from tests.conftest import CliResult, Run
 
 START = datetime(2026, 12, 1, tzinfo=UTC)
@@ -177,7 +177,7 @@ def test_an_answer_without_later_starts_says_so(
     tmp_path: Path, run_cli: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where later starts would add too many candidates, "optimal" is about jobs that start at once."""
-    monkeypatch.setattr(follow, "MOST_ADDED", 1)
+    monkeypatch.setattr(sequencing, "MOST_ADDED", 1)
     job = Job(np.random.default_rng(0), 1)
     job.nodes, job.hours, job.rack_usd, job.cloud_usd, job.cloud_hours = 1, 5, 1, 100, 5
     job.deadline, job.earliest, job.delay = 24, 0, 0

@@ -12,8 +12,8 @@ import pytest
 
 from planner.asked.options import Options
 from planner.inputs.portfolio_load import load_portfolio
-from planner.portfolios.follow import MOST_SUMS, start_sums, thinned
 from planner.portfolios.gather import Gatherer
+from planner.portfolios.sequencing import MOST_SUMS, start_sums, thinned
 from planner.portfolios.table import CandidateTable
 from tests.conftest import Run
 

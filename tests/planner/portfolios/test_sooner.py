@@ -9,8 +9,8 @@ import numpy as np
 
 from planner.portfolios.question import Question
 from planner.portfolios.shared_limits import PortfolioInput
-from planner.portfolios.sooner import sooner
 from planner.portfolios.table import CandidateTable
+from planner.portfolios.tie_breaking import break_ties
 from tests.conftest import Run
 
 FILE = """\
@@ -71,7 +71,7 @@ def test_random_plans_stay_within_their_limits_and_cost_and_end_no_later() -> No
             numbers.objective, none.astype(float), none, none,
         )  # fmt: skip
         ends = table.start_hours + table.hours
-        found = sooner(Question(table, numbers, ()), picks)
+        found = break_ties(Question(table, numbers, ()), picks)
         assert not numbers.faults(found), seed
         assert (numbers.cost[found] == numbers.cost[picks]).all()
         assert (numbers.objective[found] == numbers.objective[picks]).all()

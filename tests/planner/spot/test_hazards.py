@@ -175,7 +175,7 @@ def test_a_model_is_the_same_after_saving(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (("up_hours", "hours"), "column up_hours is missing"),
+        (("up_hours", "hours"), "there is no column 'up_hours'"),
         ((",p3.2xlarge,1,0,", ",p3.2xlarge,one,0,"), "row"),
         ((",0.15,", ",0.15,-"), "not negative"),
     ],

@@ -18,8 +18,8 @@ from planner.spot.hazards_cells import AGE_EDGES_HOURS
 from planner.spot.hazards_table import HazardTable, make_table
 from planner.spot.policy.job import SpotJob, SpotZone
 from planner.tracking.model import Progress, Rows
-from planner.tracking.order import in_order
 from planner.tracking.planned import Planned, planned_of
+from planner.tracking.row_order import in_order
 from tests.planner.render.render_plans import LAUNCH
 from tests.saved_plans import START, plan_line, saved_plan
 

@@ -11,8 +11,8 @@ from catalogs.tables.table import Floats
 from planner.tracking.causes import find_causes
 from planner.tracking.diagnose import Diagnosis, diagnose
 from planner.tracking.model import Progress, Rows
-from planner.tracking.order import in_order, intervals_of
 from planner.tracking.progress import read_progress
+from planner.tracking.row_order import in_order, intervals_of
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "tracking"
 N = 300

@@ -14,9 +14,9 @@ from planner.plan.model import Goal
 from planner.tracking.answer import Ask, Tracked, track
 from planner.tracking.forecast import _Run, draw_futures
 from planner.tracking.model import Progress, Speed
-from planner.tracking.order import intervals_of
 from planner.tracking.planned import planned_of
 from planner.tracking.renewal import SETBACK_SHAPE, Interruptions, count_interruptions
+from planner.tracking.row_order import intervals_of
 from planner.tracking.speed import correlation_time
 from tests.planner.tracking.runs import STEPS, draw_runs, spot_plan, spot_planned
 

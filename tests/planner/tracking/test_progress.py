@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from planner.errors import InputError
 from planner.tracking.model import MEASURES, Progress
-from planner.tracking.order import intervals_of
 from planner.tracking.progress import known_as, read_progress
-from planner.tracking.split import split_time
+from planner.tracking.row_order import intervals_of
+from planner.tracking.time_breakdown import split_time
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 
@@ -161,7 +161,7 @@ def test_no_such_file_and_a_folder(tmp_path: Path) -> None:
 @given(st.lists(st.tuples(st.integers(0, 50), st.floats(0, 1e4)), min_size=2, max_size=60))
 def test_whatever_the_rows_the_parts_of_the_time_add_up(rows: list[tuple[int, float]]) -> None:
     from planner.tracking.model import Rows
-    from planner.tracking.order import in_order
+    from planner.tracking.row_order import in_order
 
     try:
         columns = {"step": [float(step) for step, _ in rows], "seconds": [time for _, time in rows]}

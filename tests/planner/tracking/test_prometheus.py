@@ -20,8 +20,8 @@ import pytest
 from planner.errors import InputError
 from planner.tracking.metrics import default_queries, queries, read_metrics, run_selector
 from planner.tracking.model import MEASURES
-from planner.tracking.order import intervals_of
 from planner.tracking.prometheus import MOST_POINTS, Prometheus
+from planner.tracking.row_order import intervals_of
 from tests.conftest import Run
 from tests.planner.tracking.runs import spot_plan
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from planner.trainer_files.gather import Draft, Wishes, gather
+from planner.trainer_files.gather import Draft
+from tests.planner.trainer_files.drafts import draft, facts
 
 EASY_R1 = """
 data: {rollout_batch_size: 256, max_prompt_length: 1024, max_response_length: 3072}
@@ -70,16 +71,6 @@ actor_infer:
   strategy_args: {strategy_name: vllm, strategy_config: {tensor_parallel_size: 1}}
   device_mapping: list(range(4,8))
 """
-
-
-def draft(folder: Path, name: str, text: str, **wishes: Any) -> Draft:
-    path = folder / name
-    path.write_text(text, encoding="utf-8")
-    return gather([path], Wishes(**wishes))
-
-
-def facts(result: Draft) -> dict[str, Any]:
-    return {key: fact.value for key, fact in result.facts.items()}
 
 
 def rollouts(result: Draft) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
+from benchmarks.trainer_files import filled
 from planner.commands.init import FORMAT_NAMES
 from planner.errors import InputError
 from planner.inputs.load import parse_workload
@@ -332,17 +332,6 @@ def draft(folder: Path, *texts: str, **wishes: Any) -> dict[str, Any]:
     paths = [write(folder, f"file{at}.txt", text) for at, text in enumerate(texts)]
     found = gather(paths, Wishes(**wishes))
     return {key: fact.value for key, fact in found.facts.items()}
-
-
-def filled(text: str) -> str:
-    """The blanks uncommented: what a user does first."""
-    lines: list[str] = []
-    for line in text.splitlines():
-        section = re.fullmatch(r"# (model|training|data|constraints):", line)
-        if section or (lines and "# FILL" in lines[-1]):
-            line = line.replace("# ", "", 1)
-        lines.append(line)
-    return "\n".join(lines) + "\n"
 
 
 @pytest.mark.parametrize("name", FORMATS)

@@ -51,11 +51,11 @@ def is_apart(result: Draft) -> bool:
     [
         ("run.sh", SWIFT, True),
         ("run.sh", f"{SWIFT} --freeze_vit false", False),
-        ("run.sh", SWIFT.replace("full", "lora"), False),  # adapters leave it frozen anyway
+        ("run.sh", SWIFT.replace("full", "lora"), True),
         ("run.sh", SWIFT.replace("2.5-VL-7B", "2.5-7B"), False),  # sees no images
         ("run.yaml", FACTORY, True),
         ("run.yaml", f"{FACTORY}freeze_vision_tower: false\n", False),
-        ("run.yaml", FACTORY.replace("full", "lora"), False),
+        ("run.yaml", FACTORY.replace("full", "lora"), True),
         ("run.yaml", AXOLOTL, False),
         ("run.yaml", f"{AXOLOTL}freeze_mm_modules: true\n", True),
         ("run.sh", f"python train.py --model_name_or_path {QWEN} --tune_mm_vision False --tune_mm_llm True "
@@ -135,6 +135,58 @@ def test_without_images_an_encoder_costs_its_memory_and_no_time(tmp_path: Path) 
     )
     with pytest.raises(InputError, match="cannot learn"):
         load_workload(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "trains"),
+    [
+        ("run.sh", SWIFT.replace("full", "lora"), "none"),
+        ("run.sh", f"{SWIFT.replace('full', 'lora')} --freeze_vit false", "through"),
+        ("run.yaml", f"{FACTORY.replace('full', 'lora')}freeze_vision_tower: false\n", "through"),
+        ("run.yaml", f"{AXOLOTL}gradient_accumulation_steps: 8\nadapter: qlora\nfreeze_mm_modules: true\n", "none"),
+        ("run.yaml", f"{AUTOMODEL}peft: {{dim: 8}}\nfreeze_config: {{freeze_language_model: false}}\n", "none"),
+    ],
+)  # fmt: skip
+def test_beside_adapters_an_encoder_costs_the_work_on_its_own_positions(
+    name: str, text: str, trains: str, tmp_path: Path
+) -> None:
+    result = draft(tmp_path, name, text)
+    assert result.facts["model.parts.1.trainable"].value == trains
+    steps = []
+    for positions in (2304, 64):
+        workload = tmp_path / "workload.yaml"
+        text = render_draft(result).replace("tokens: 2304 ", f"tokens: {positions} ")
+        workload.write_text(text, encoding="utf-8")
+        (found,) = estimate_workload(
+            load_workload(workload), ["p5.48xlarge"], [1], calibrated=False
+        ).estimates
+        assert found.step_s is not None
+        steps.append(found.step_s.value)
+    assert steps[0] > steps[1]
+
+
+def test_a_resident_reference_has_its_own_copy_of_the_encoder(tmp_path: Path) -> None:
+    text = SWIFT.replace("swift sft", "swift rlhf --rlhf_type dpo")
+    held = []
+    for more in ("", "--precompute_ref_log_probs true"):
+        workload = tmp_path / "workload.yaml"
+        workload.write_text(render_draft(draft(tmp_path, "run.sh", f"{text} {more}")), encoding="utf-8")
+        (found,) = estimate_workload(
+            load_workload(workload), ["p5.48xlarge"], [1], calibrated=False
+        ).estimates
+        held.append(found.memory.parts["weights"])
+    preset = find_preset("qwen2.5-vl-7b")
+    assert preset is not None
+    assert held[0] - held[1] == pytest.approx(2 * int(preset.values["params"]) / 2**30, rel=0.02)
+
+
+def test_layers_with_windows_score_less_than_those_that_see_the_whole_image() -> None:
+    encoder = preset_encoder("qwen2.5-vl-7b")
+    assert encoder is not None
+    assert (encoder["attention_window"], encoder["windowed_layers"], encoder["layers"]) == (64, 28, 32)
+    older = preset_encoder("qwen2-vl-2b")
+    assert older is not None
+    assert "attention_window" not in older
 
 
 @pytest.mark.parametrize(("frozen", "apart"), [(True, True), (False, False)])

@@ -8,8 +8,8 @@ import pytest
 
 from planner.errors import InputError
 from planner.trainer_files.files import MAX_BYTES
-from planner.trainer_files.gather import Draft, Wishes, gather
-from tests.planner.trainer_files.test_scripts import draft
+from planner.trainer_files.gather import Wishes, gather
+from tests.planner.trainer_files.drafts import facts, values_of
 from tests.planner.trainer_files.test_unseen_files import VERL_SFT
 
 BASE = """
@@ -48,13 +48,9 @@ def _written(folder: Path, **texts: str) -> Path:
     return folder / f"{next(iter(texts))}.yaml"
 
 
-def _values(found: Draft) -> dict[str, object]:
-    return {key: fact.value for key, fact in found.facts.items()}
-
-
 def test_a_chain_of_files_beside_the_first_is_read(tmp_path: Path) -> None:
     found = gather([_written(tmp_path, run=RUN, megatron=MEGATRON, grpo=BASE)], Wishes())
-    values = _values(found)
+    values = facts(found)
     assert (values["model.preset"], values["training.global_batch"]) == ("qwen3-8b", 64 * 16)
     assert (values["training.sequence_length"], values["training.epochs"]) == (4096, 1)
     assert (values["training.layout.tensor_parallel"], values["training.layout.zero_stage"]) == (2, 1)
@@ -64,7 +60,7 @@ def test_a_chain_of_files_beside_the_first_is_read(tmp_path: Path) -> None:
 
 def test_what_a_file_states_itself_counts_before_its_base(tmp_path: Path) -> None:
     sharded = "defaults: [grpo.yaml]\npolicy: {train_global_batch_size: 128, dtensor_cfg: {tensor_parallel_size: 4}}\n"
-    values = _values(gather([_written(tmp_path, run=sharded, grpo=BASE)], Wishes()))
+    values = facts(gather([_written(tmp_path, run=sharded, grpo=BASE)], Wishes()))
     assert (values["training.layout.tensor_parallel"], values["training.layout.zero_stage"]) == (4, 3)
     assert values["model.preset"] == "qwen2.5-1.5b"
 
@@ -80,9 +76,9 @@ def test_a_base_elsewhere_is_read_where_it_is_named_and_never_by_itself(
     bases = [tmp_path / "megatron.yaml", tmp_path / "grpo.yaml"]
     found = gather([*bases, run] if first else [run, *bases], Wishes())
     assert found.files == ["run.yaml"]
-    assert _values(found)["training.layout.tensor_parallel"] == 2
+    assert facts(found)["training.layout.tensor_parallel"] == 2
     assert (
-        _values(gather([run], Wishes())).get("training.layout.tensor_parallel") is None
+        facts(gather([run], Wishes())).get("training.layout.tensor_parallel") is None
     )  # not above its folder
 
 
@@ -114,14 +110,14 @@ def test_hydra_leaves_the_ending_out(tmp_path: Path) -> None:
     )
     run = "defaults: [ppo_trainer, _self_, model@model: hf]\ndata: {train_batch_size: 128}\ntrainer: {nnodes: 2}\n"
     found = gather([_written(tmp_path, run=run, ppo_trainer=trainer)], Wishes())
-    values = _values(found)
+    values = facts(found)
     assert (values["model.preset"], values["training.global_batch"]) == ("qwen3-4b", 128 * 8)
     assert any("defaults model@model: hf: choices of groups are not read" in text for text in found.warnings)
 
 
 def test_what_a_file_states_before_its_base_gives_way_to_it(tmp_path: Path) -> None:
     run = "defaults: [_self_, grpo]\ngrpo: {num_prompts_per_step: 8}\npolicy: {precision: float32}\n"
-    values = _values(gather([_written(tmp_path, run=run, grpo=BASE)], Wishes()))
+    values = facts(gather([_written(tmp_path, run=run, grpo=BASE)], Wishes()))
     assert (values["training.global_batch"], values["training.precision"]) == (32 * 16, "bf16")
 
 
@@ -147,7 +143,7 @@ def test_an_absent_base_without_an_ending_is_named_too(tmp_path: Path) -> None:
     ],
 )  # fmt: skip
 def test_verl_on_megatron_by_name(tmp_path: Path, command: str, tensors: int | None) -> None:
-    found = draft(tmp_path, "run.sh", command)
+    found = values_of(tmp_path, "run.sh", command)
     assert (found["training.stack"], found["training.layout.zero_stage"]) == ("tuned", 1)
     assert found.get("training.layout.tensor_parallel") == tensors
     assert found.get("training.layout.sequence_parallel") == (True if tensors else None)
@@ -161,5 +157,5 @@ def test_verl_on_megatron_by_name(tmp_path: Path, command: str, tensors: int | N
     ],
 )  # fmt: skip
 def test_verl_on_fsdp_otherwise(tmp_path: Path, command: str) -> None:
-    found = draft(tmp_path, "run.sh", command)
+    found = values_of(tmp_path, "run.sh", command)
     assert (found["training.stack"], found["training.layout.zero_stage"]) == ("eager", 3)

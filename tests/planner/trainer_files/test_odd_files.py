@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from planner.errors import InputError
 from planner.trainer_files.gather import Draft, Wishes, gather
+from tests.planner.trainer_files.drafts import facts
 
 NEMO = """\
 trainer: {devices: 8, num_nodes: 1, precision: bf16, max_steps: 10}
@@ -77,10 +77,6 @@ def _drafted(folder: Path, name: str, text: str, **beside: str) -> Draft:
     return gather([folder / name], Wishes())
 
 
-def _values(draft: Draft) -> dict[str, Any]:
-    return {key: fact.value for key, fact in draft.facts.items()}
-
-
 @pytest.mark.parametrize(
     ("text", "width"),
     [
@@ -144,7 +140,7 @@ def test_json_that_is_none_is_refused_with_its_key(tmp_path: Path) -> None:
 def test_a_sum_with_spaces_does_not_end_an_array(tmp_path: Path) -> None:
     array = "ARGS=(\n  --ffn-hidden-size $(( H * 7 / 2 ))\n  --num-layers 8\n)"
     text = f"H=4096\n{array}\npretrain_gpt.py {SIZES} ${{ARGS[@]}}"
-    values = _values(_drafted(tmp_path, "run.sh", text))
+    values = facts(_drafted(tmp_path, "run.sh", text))
     assert (values["model.ffn"], values["model.layers"]) == (14336, 8)
 
 
@@ -153,7 +149,7 @@ def test_the_halves_of_t5_have_lengths_of_their_own(tmp_path: Path) -> None:
         "pretrain_t5.py --encoder-num-layers 6 --decoder-num-layers 4 --hidden-size 512 --num-attention-heads 8 "
         "--micro-batch-size 8 --encoder-seq-length 512 --decoder-seq-length 128 --vocab-size 1024"
     )
-    found = _values(_drafted(tmp_path, "run.sh", megatron))
+    found = facts(_drafted(tmp_path, "run.sh", megatron))
     assert (found["training.sequence_length"], found["model.layers"]) == (320, 10)
     nemo = """\
 trainer: {devices: 8, precision: bf16, max_steps: 10}
@@ -164,7 +160,7 @@ model:
   decoder: {num_layers: 4, hidden_size: 512, ffn_hidden_size: 1024, num_attention_heads: 8, activation: geglu}
   data: {seq_length: 512, seq_length_dec: 128, dataset_type: t5}
 """
-    found = _values(_drafted(tmp_path, "run.yaml", nemo))
+    found = facts(_drafted(tmp_path, "run.yaml", nemo))
     assert (found["training.sequence_length"], found["model.layers"]) == (320, 10)
     assert (found["model.architecture"], found["model.gated_mlp"]) == ("encoder_decoder", True)
 
@@ -194,7 +190,7 @@ def test_the_clips_of_a_dataset_give_the_length(tmp_path: Path) -> None:
         "--network_module networks.lora_wan --network_dim 32 --max_train_epochs 16"
     )
     clips = "[general]\nresolution = [832, 480]\nbatch_size = 2\n[[datasets]]\ntarget_frames = [1, 25, 45]\n"
-    values = _values(_drafted(tmp_path, "run.sh", text, sets__toml=clips))
+    values = facts(_drafted(tmp_path, "run.sh", text, sets__toml=clips))
     assert values["training.global_batch"] == 2
     assert values["training.sequence_length"] == 12 * 52 * 30  # 45 frames are 12 in the latent space
 
@@ -204,13 +200,13 @@ def test_commands_that_start_a_file_are_read_with_it(tmp_path: Path) -> None:
         "torchrun --nproc_per_node=8 -m torchtitan.train --job.config_file ./configs/llama3_8b.toml $overrides "
         "--training.seq_len 4096 --parallelism.tensor_parallel_degree=2"
     )
-    values = _values(_drafted(tmp_path, "run.sh", titan, llama3_8b__toml=TORCHTITAN))
+    values = facts(_drafted(tmp_path, "run.sh", titan, llama3_8b__toml=TORCHTITAN))
     assert (values["training.sequence_length"], values["training.global_batch"]) == (4096, 4)
     tune = (
         "tune run --nproc_per_node 4 lora_dpo_distributed --config llama3_1/8B_lora_dpo batch_size=8 "
         "model.lora_rank=64 gradient_accumulation_steps=2"
     )
-    values = _values(_drafted(tmp_path, "tune.sh", tune, **{"8B_lora_dpo__yaml": TORCHTUNE}))
+    values = facts(_drafted(tmp_path, "tune.sh", tune, **{"8B_lora_dpo__yaml": TORCHTUNE}))
     assert (values["training.global_batch"], values["training.lora_rank"]) == (64, 64)
     assert values["training.objective"] == "dpo"
 
@@ -237,7 +233,7 @@ model = AutoModelForCausalLM.from_pretrained("mistralai/Mistral-7B-v0.1", load_i
 model = get_peft_model(prepare_model_for_kbit_training(model{given}), LoraConfig(r=32))
 Trainer(model, TrainingArguments("out", per_device_train_batch_size=2, max_steps=10)).train()
 """
-    assert _values(_drafted(tmp_path, "train.py", script))["training.layout.recompute"] == found
+    assert facts(_drafted(tmp_path, "train.py", script))["training.layout.recompute"] == found
 
 
 def test_what_a_script_asks_of_its_model(tmp_path: Path) -> None:
@@ -247,7 +243,7 @@ model = AutoModelForCausalLM.from_pretrained("EleutherAI/pythia-1b", attn_implem
 model.gradient_checkpointing_enable()
 Trainer(model, TrainingArguments("out", per_device_train_batch_size=8, max_steps=10)).train()
 """
-    values = _values(_drafted(tmp_path, "train.py", script))
+    values = facts(_drafted(tmp_path, "train.py", script))
     assert values["training.attention"] == "materialised"
     assert values["training.layout.recompute"] == "full"
 
@@ -262,7 +258,7 @@ def test_denoisers_that_see_an_image_have_its_matrices(tmp_path: Path, name: str
         f"train.py --model_id_with_origin_paths '{name}:diffusion*.safetensors' --height 480 --width 832 "
         "--num_frames 49 --num_epochs 5 --dataset_repeat 1 --lora_base_model dit"
     )
-    values = _values(_drafted(tmp_path, "run.sh", text))
+    values = facts(_drafted(tmp_path, "run.sh", text))
     assert values["model.preset"] == preset
     assert values["training.sequence_length"] == 13 * 52 * 30
 
@@ -281,7 +277,7 @@ model, _ = FastVisionModel.from_pretrained("unsloth/Qwen2.5-VL-7B-Instruct", use
 model = FastVisionModel.get_peft_model(model, r=16)
 SFTTrainer(model=model, args=SFTConfig(per_device_train_batch_size=2, max_steps=30)).train()
 """
-    assert _values(_drafted(tmp_path, "train.py", script))["training.layout.recompute"] == "full"
+    assert facts(_drafted(tmp_path, "train.py", script))["training.layout.recompute"] == "full"
 
 
 def test_verls_supervised_trainer_with_weights_on_the_host(tmp_path: Path) -> None:
@@ -290,9 +286,9 @@ data: {train_batch_size: 256, train_files: x.parquet, max_length: 1024}
 model: {partial_pretrain: Qwen/Qwen2.5-0.5B, fsdp_config: {cpu_offload: true, offload_params: %s}}
 trainer: {total_epochs: 4}
 """
-    moved = _values(_drafted(tmp_path, "sft.yaml", text % "true"))
+    moved = facts(_drafted(tmp_path, "sft.yaml", text % "true"))
     assert moved["training.memory.offload_weights"] is True
-    assert "training.memory.offload_weights" not in _values(_drafted(tmp_path, "sft.yaml", text % "false"))
+    assert "training.memory.offload_weights" not in facts(_drafted(tmp_path, "sft.yaml", text % "false"))
 
 
 def test_openrlhf_keeps_the_reference_beside_adapters(tmp_path: Path) -> None:
@@ -350,3 +346,15 @@ lm_eval --config eval.yaml
 def test_scripts_that_write_files_without_end_are_refused_at_once(tmp_path: Path, text: str) -> None:
     with pytest.raises(InputError, match="is a script without arguments"):
         _drafted(tmp_path, "run.sh", f"#!/bin/bash\n{text}")
+
+
+def test_a_negative_number_is_named_and_minus_one_is_not_set(tmp_path: Path) -> None:
+    path = tmp_path / "run.yaml"
+    path.write_text(
+        "base_model: NousResearch/Meta-Llama-3-8B\nadapter: lora\nmicro_batch_size: -4\nmax_steps: -1\n",
+        "utf-8",
+    )
+    warnings = gather([path], Wishes()).warnings
+    assert [text for text in warnings if "below 0" in text] == [
+        "run.yaml: micro_batch_size: -4 is below 0: it counts as not given"
+    ]

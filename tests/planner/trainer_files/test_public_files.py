@@ -11,7 +11,7 @@ from planner.inputs.item_passes import load_passes
 from planner.trainer_files.answer import workload_from
 from planner.trainer_files.gather import Wishes
 from planner.trainer_files.hub import preset_of_hub_name
-from tests.planner.trainer_files.test_by_table import draft, facts
+from tests.planner.trainer_files.drafts import draft, facts
 
 RL2_NEWEST = """
 torchrun --nproc_per_node=4 -m RL2.trainer.ppo rollout.train.path=prompts rollout.train.prompts_per_rollout=128 \\

@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from planner.errors import InputError
 from planner.trainer_files.arguments import parse_arguments
 from planner.trainer_files.gather import Wishes, gather
+from tests.planner.trainer_files.drafts import values_of
 from tests.planner.trainer_files.test_formats import AXOLOTL, GPT_NEOX, LLAMA_FACTORY_V1
 
 SIZES = "--num-layers 4 --hidden-size 128 --num-attention-heads 2 --seq-length 64 --micro-batch-size 1"
-
-
-def draft(folder: Path, name: str, text: str, **wishes: Any) -> dict[str, Any]:
-    path = folder / name
-    path.write_text(text, encoding="utf-8")
-    return {key: fact.value for key, fact in gather([path], Wishes(**wishes)).facts.items()}
 
 
 @pytest.mark.parametrize("size", ["small", "large"])
@@ -83,13 +77,13 @@ def test_a_flag_at_the_end_of_a_command_takes_no_word_of_the_next() -> None:
 
 
 def test_a_program_says_what_its_sizes_are_of(tmp_path: Path) -> None:
-    bert = draft(tmp_path, "bert.sh", f"torchrun pretrain_bert.py {SIZES} --max-position-embeddings 64")
+    bert = values_of(tmp_path, "bert.sh", f"torchrun pretrain_bert.py {SIZES} --max-position-embeddings 64")
     assert (bert["model.architecture"], bert["model.vocab"]) == ("encoder", 30592)
     halves = SIZES.replace("--num-layers 4", "--encoder-num-layers 4 --decoder-num-layers 2")
-    t5 = draft(tmp_path, "t5.sh", f"torchrun pretrain_t5.py {halves}")
+    t5 = values_of(tmp_path, "t5.sh", f"torchrun pretrain_t5.py {halves}")
     assert (t5["model.architecture"], t5["model.layers"]) == ("encoder_decoder", 6)
     with pytest.raises(InputError, match="pretrain_vision trains a network of images"):
-        draft(tmp_path, "vision.sh", f"torchrun pretrain_vision_classify.py {SIZES}")
+        values_of(tmp_path, "vision.sh", f"torchrun pretrain_vision_classify.py {SIZES}")
 
 
 @pytest.mark.parametrize(
@@ -98,7 +92,7 @@ def test_a_program_says_what_its_sizes_are_of(tmp_path: Path) -> None:
      ("--vocab-size 50257", 50_304)],
 )  # fmt: skip
 def test_the_vocabulary_is_padded_as_the_script_says(arguments: str, vocab: int, tmp_path: Path) -> None:
-    assert draft(tmp_path, "train.sh", f"run {SIZES} {arguments}")["model.vocab"] == vocab
+    assert values_of(tmp_path, "train.sh", f"run {SIZES} {arguments}")["model.vocab"] == vocab
 
 
 def test_shares_of_a_hybrid_replace_layers_of_attention(tmp_path: Path) -> None:
@@ -108,7 +102,7 @@ def test_shares_of_a_hybrid_replace_layers_of_attention(tmp_path: Path) -> None:
         "--seq-length 4096 --micro-batch-size 1 --untie-embeddings-and-output-weights --position-embedding-type none "
         "--vocab-size 256000 --hybrid-attention-ratio 0.08 --hybrid-mlp-ratio 0.5"
     )
-    assert draft(tmp_path, "train.sh", f"run {sizes}")["model.params"] == pytest.approx(8.66e9, rel=0.01)
+    assert values_of(tmp_path, "train.sh", f"run {sizes}")["model.params"] == pytest.approx(8.66e9, rel=0.01)
 
 
 HYBRID = (
@@ -119,19 +113,19 @@ HYBRID = (
 
 def test_a_pattern_of_layers_states_stages_and_further_tokens_too(tmp_path: Path) -> None:
     half = "M-" * 12 + "*-" * 2
-    plain = draft(tmp_path, "train.sh", f'run {HYBRID} --hybrid-layer-pattern "{half * 2}"')
+    plain = values_of(tmp_path, "train.sh", f'run {HYBRID} --hybrid-layer-pattern "{half * 2}"')
     assert plain["model.layers"] == 56 and plain["model.params"] == pytest.approx(8.66e9, rel=0.01)
-    staged = draft(tmp_path, "train.sh", f'run {HYBRID} --hybrid-layer-pattern "{half}|{half}/*-/*-"')
+    staged = values_of(tmp_path, "train.sh", f'run {HYBRID} --hybrid-layer-pattern "{half}|{half}/*-/*-"')
     assert staged == plain
 
 
 def test_layers_that_are_not_known_are_a_reason(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="layers 'C', 'H' of the hybrid pattern are not known"):
-        draft(tmp_path, "train.sh", f'run {HYBRID} --hybrid-layer-pattern "M-MCM-MHM-"')
+        values_of(tmp_path, "train.sh", f'run {HYBRID} --hybrid-layer-pattern "M-MCM-MHM-"')
 
 
 def test_gpt_neox(tmp_path: Path) -> None:
-    found = draft(tmp_path, "run.yml", GPT_NEOX, accelerators=16)
+    found = values_of(tmp_path, "run.yml", GPT_NEOX, accelerators=16)
     assert found["model.params"] == pytest.approx(20 * 12 * 2048**2 + 2 * 50_432 * 2048, rel=0.01)
     assert found["training.global_batch"] == 4 * 8 * 16 // 4
     assert (found["training.precision"], found["training.steps"]) == ("fp16", 5000)
@@ -148,7 +142,7 @@ def test_accelerators_of_axolotl_that_share_out_experts_see_samples_of_their_own
     degrees: str, copies: int, tmp_path: Path
 ) -> None:
     assert (
-        draft(tmp_path, "run.yml", AXOLOTL + degrees, accelerators=8)["training.global_batch"]
+        values_of(tmp_path, "run.yml", AXOLOTL + degrees, accelerators=8)["training.global_batch"]
         == 2 * 4 * copies
     )
 
@@ -159,7 +153,7 @@ def test_sizes_that_only_the_caller_decides_are_a_reason(tmp_path: Path) -> None
     with pytest.raises(
         InputError, match=r"num_layers and num_attention_heads must be given \(--num-layers is not"
     ):
-        draft(tmp_path, "train.sh", text)
+        values_of(tmp_path, "train.sh", text)
 
 
 NEMO_T5 = """
@@ -196,15 +190,15 @@ policy:
 
 
 def test_an_encoder_decoder_of_nemo_has_two_halves(tmp_path: Path) -> None:
-    found = draft(tmp_path, "t5.yaml", NEMO_T5)
+    found = values_of(tmp_path, "t5.yaml", NEMO_T5)
     assert (found["model.architecture"], found["model.layers"]) == ("encoder_decoder", 24)
     assert found["model.params"] == pytest.approx(220e6, rel=0.01)  # T5 base
 
 
 def test_nemo_aligner_states_its_objective_below_the_model(tmp_path: Path) -> None:
-    assert draft(tmp_path, "dpo.yaml", NEMO_DPO, model="llama-3.1-8b")["training.objective"] == "dpo"
+    assert values_of(tmp_path, "dpo.yaml", NEMO_DPO, model="llama-3.1-8b")["training.objective"] == "dpo"
     with pytest.raises(InputError, match="states no model"):
-        draft(tmp_path, "dpo.yaml", NEMO_DPO)
+        values_of(tmp_path, "dpo.yaml", NEMO_DPO)
 
 
 def test_where_nemo_rl_generates_is_in_the_blank_and_a_base_that_is_not_read_is_named(tmp_path: Path) -> None:
@@ -219,7 +213,7 @@ def test_where_nemo_rl_generates_is_in_the_blank_and_a_base_that_is_not_read_is_
 
 def test_a_batch_alone_does_not_make_a_file_of_deepspeed(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="is none of the files that are read"):
-        draft(tmp_path, "data.yaml", "train_batch_size: 1024\ntrain_files: some.parquet\n")
+        values_of(tmp_path, "data.yaml", "train_batch_size: 1024\ntrain_files: some.parquet\n")
 
 
 def test_the_folder_of_a_trainers_file_tells_its_objective_and_its_memory_counts(tmp_path: Path) -> None:
@@ -227,7 +221,7 @@ def test_the_folder_of_a_trainers_file_tells_its_objective_and_its_memory_counts
     folder.mkdir()
     text = "model_name_or_path: mistralai/Mistral-7B-v0.1\nmax_length: 1024\nuse_liger_kernel: true\n"
     text += "fsdp: shard_grad_op auto_wrap"
-    found = draft(folder, "config_full.yaml", text)
+    found = values_of(folder, "config_full.yaml", text)
     assert found["training.objective"] == "dpo"
     assert found["training.memory.loss"] == "tiled"
     assert found["training.layout.zero_stage"] == 2
@@ -237,18 +231,18 @@ def test_the_folder_of_a_trainers_file_tells_its_objective_and_its_memory_counts
 def test_a_compiled_loss_is_no_compiled_model(components: str, stack: str, tmp_path: Path) -> None:
     model = '[model]\nname = "llama3"\nflavor = "8B"\n[training]\nsteps = 10'
     text = f"{model}\n[compile]\nenable = true\ncomponents = {components}\n"
-    assert draft(tmp_path, "run.toml", text)["training.stack"] == stack
+    assert values_of(tmp_path, "run.toml", text)["training.stack"] == stack
 
 
 def test_the_new_engine_of_llama_factory_with_its_defaults(tmp_path: Path) -> None:
-    found = draft(tmp_path, "run.yaml", LLAMA_FACTORY_V1, accelerators=8)
+    found = values_of(tmp_path, "run.yaml", LLAMA_FACTORY_V1, accelerators=8)
     assert found["model.preset"] == "qwen3-8b"
     assert found["training.global_batch"] == 2 * 8 // 2  # two accelerators share a sequence
     assert (found["training.method"], found["training.lora_rank"]) == ("qlora", 32)
     assert (found["training.precision"], found["training.layout.recompute"]) == ("bf16", "full")
     assert (found["training.layout.zero_stage"], found["training.layout.context_parallel"]) == (3, 2)
     with pytest.raises(InputError, match="names no train_dataset"):
-        draft(tmp_path, "chat.yaml", "model: Qwen/Qwen3-8B\nmodel_class: llm\nsample_backend: hf\n")
+        values_of(tmp_path, "chat.yaml", "model: Qwen/Qwen3-8B\nmodel_class: llm\nsample_backend: hf\n")
 
 
 AUTOMODEL = """
@@ -262,7 +256,7 @@ loss_fn: {_target_: nemo_automodel.components.loss.linear_ce.FusedLinearCrossEnt
 
 
 def test_automodel_says_how_it_shards_and_what_it_keeps(tmp_path: Path) -> None:
-    found = draft(tmp_path, "run.yaml", AUTOMODEL, accelerators=8)
+    found = values_of(tmp_path, "run.yaml", AUTOMODEL, accelerators=8)
     assert (found["training.layout.zero_stage"], found["training.memory.loss"]) == (3, "tiled")
     assert (found["training.method"], found["training.lora_rank"]) == ("qlora", 16)
 

@@ -10,18 +10,7 @@ import pytest
 from planner.errors import InputError
 from planner.inputs.presets import find_preset
 from planner.trainer_files.formats.video_trainers import tokens_of
-from planner.trainer_files.gather import Draft, Wishes, gather
-
-
-def draft(tmp_path: Path, name: str, text: str) -> Draft:
-    path = tmp_path / name
-    path.write_text(text, encoding="utf-8")
-    return gather((path,), Wishes())
-
-
-def facts(result: Draft) -> dict[str, Any]:
-    return {key: fact.value for key, fact in result.facts.items()}
-
+from tests.planner.trainer_files.drafts import draft, facts
 
 SHORT = (
     "torchrun --nproc_per_node=4 run_clm.py --model_name 'gpt2' --per_device_train 4 --gradient_acc 8 "

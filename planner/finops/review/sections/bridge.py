@@ -282,7 +282,7 @@ def reason_of(row: Any) -> str:
             return "corrections of closed months"
         is_refund = min(float(row.effective_cost_before), float(row.effective_cost)) < 0
         if is_refund and kind == "use":
-            return "refund"
+            return "refunds"
         if kind != "use":
             return f"{kind.lower()}s" if kind else "charges without a category"
         is_both = q0 and q1

@@ -7,6 +7,7 @@ from planner.finops.read.tag_keys import bare_key
 from planner.finops.review.inputs import Inputs, month_name
 from planner.finops.review.model import Figure, Section
 from planner.finops.review.parts import money, table
+from planner.finops.review.sections.things import least_amount
 
 TITLE = "Can the figures be trusted?"
 _FINDINGS = 20
@@ -84,7 +85,7 @@ def _other_months(inputs: Inputs) -> str:
 def _undated(inputs: Inputs) -> str:
     """Corrections that may be of closed months or of this one's use: no billing period tells them apart."""
     cost = float(inputs.ask("restated_months")["unknown_period_cost"].sum())
-    if abs(cost) < 0.005:
+    if abs(cost) < least_amount(inputs):
         return ""
     return (
         f"{money(cost, inputs.bill.currency)} of corrections name no billing period (BillingPeriodStart) and "

@@ -49,7 +49,6 @@ def test_what_nobody_publishes_is_unknown() -> None:
     assert tables.grid("nowhere", "x") is None
     assert tables.maximum_power("tpu-v4-32gb") is None
     assert tables.embodied("aws", "p5.48xlarge") is None
-    assert tables.carbon_free_ratio("aws", "us-east-1") is None
     assert tables.overhead("nobody") == tables.overhead("*")
 
 

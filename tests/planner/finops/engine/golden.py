@@ -131,13 +131,14 @@ def check_days_equal(duckdb_bill: Bill, other_bill: Bill) -> None:
             assert same.used == pytest.approx(one.used, abs=0.01, nan_ok=True)
 
 
-_LACKING = {
-    "ChargeCategory": 0,
-    "EffectiveCost": 3,
-    "BilledCost": 6,
-}  # of 30 parts of the resources the one without
-_OTHER = {  # what the company's bill has none of: corrections in their own month, commitments paid at once
+_LACKING = {"ChargeCategory": 0, "BilledCost": 6}  # of 30 parts of the resources the one without
+_OTHER = {  # what the company's bill has none of: corrections in their own month, of which half name no billing period,
+    # refunds that state a quantity of 0, and commitments paid at once
     "ChargeClass": "WHEN HASH(ResourceId) % 30 = 12 THEN 'Correction'",
+    "BillingPeriodStart": "WHEN HASH(ResourceId) % 60 = 12 THEN NULL",
+    "PricingQuantity": "WHEN HASH(ResourceId) % 30 = 15 THEN 0",
+    "EffectiveCost": "WHEN HASH(ResourceId) % 30 = 3 THEN NULL "
+    "WHEN HASH(ResourceId) % 30 = 15 THEN -CAST(EffectiveCost AS DOUBLE)",
     "ChargeFrequency": "WHEN CommitmentDiscountType = 'Savings Plan' THEN 'One-Time'",
 }
 
@@ -158,7 +159,7 @@ def make_small_bill(folder: Path) -> dict[str, Path]:
 
     Returns:
         Dataset -> file. Costs have some 8,000 rows: a third of the machines, and all that is not use. Some resources'
-            charges lack their category or a cost, those of others are corrections in their own month.
+            charges lack their category or a cost, those of others are corrections in their own month, or refunds.
     """
     made = folder / "company"
     make_company(3, seed=11, rows_per_month=5000, version="1.4", out=made)

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from planner.finops.focus_out import EXTRA, focus_csv, focus_names, forecast_to_
 from planner.finops.forecast.answer import OTHERS, Question, forecast_scopes
 from planner.finops.forecast.bill import daily_of_bill
 from planner.finops.forecast.daily import DailyCost, load_daily, load_vintages, total_of
+from planner.finops.forecast.planned_report import planned_sections
 from planner.finops.forecast.plans import PlannedCost, daily_plan_cost, load_plans
 from planner.finops.forecast.report import forecast_report
 from planner.finops.forecast.scenarios import parse_scenario
@@ -25,6 +27,7 @@ from planner.finops.read import open_bill
 from planner.plan.model import Plan
 from planner.plan.run import Recurring
 from planner.render import render_answer
+from planner.render.units import cells
 from tests.planner.finops.forecast.example_costs import FILE, example_costs
 from tests.saved_plans import plan_line, saved_plan
 
@@ -129,6 +132,18 @@ def test_a_run_that_comes_again_is_planned_each_time(tmp_path: Path) -> None:
     report = forecast_report(forecast_scopes(SCOPES, Question(planned=found)), details=("planned",))
     assert report.values["plans"][0]["times"] == 30 and report.values["plans"][0]["every_hours"] == 24.0
     assert any("1 planned cost of 30 runs" in line for line in report.summary)
+
+
+def test_one_of_many_runs_keeps_its_cents_beside_a_dear_month() -> None:
+    """A run of 2.40 every five minutes cost "2", and one of 0.40 nothing."""
+    short = planned(
+        cost=2.4, end=datetime(2026, 4, 20, 12, 1, tzinfo=UTC), every=timedelta(minutes=5), times=9000
+    )
+    (section,) = planned_sections(
+        forecast_scopes(SCOPES, Question(planned=(short, replace(short, cost=0.4))))
+    )
+    rows = cells(section.tables[0], "USD")
+    assert [row[-2:] for row in rows] == [["2.40", "21,024"], ["0.40", "3,504"]]
 
 
 def test_saved_plans_of_every_kind_are_read(tmp_path: Path) -> None:
@@ -296,10 +311,10 @@ def test_the_heading_has_the_digits_that_its_range_leaves() -> None:
     """It said 50,552.57, 49,662.15 to 51,486.43; the screen below 50,550, 49,660 to 51,490."""
     answer = forecast_scopes(load_daily(FILE), Question(), currency="USD")
     title, screen = forecast_report(answer).title, render_answer(forecast_report(answer), "table")
-    assert title == "total: 2026-11 lands at $50,550, $49,660 to $51,490 in 80 % of cases"
-    assert "2026-11 at 50,550; 80 %: 49,660 to 51,490" in str(screen)
+    assert title == "total: 2026-11 lands at $50,560, $49,670 to $51,490 in 80 % of cases"
+    assert "2026-11 at 50,560; 80 %: 49,670 to 51,490" in str(screen)
     euro = forecast_report(forecast_scopes(load_daily(FILE), Question(), currency="EUR")).title
-    assert "at EUR 50,550, EUR 49,660 to EUR 51,490" in euro
+    assert "at EUR 50,560, EUR 49,670 to EUR 51,490" in euro
 
 
 def test_a_short_record_makes_no_promise() -> None:

@@ -83,7 +83,7 @@ def test_the_review_shows_the_sums_in_their_own_currencies(bill_file: Path) -> N
         (RATES.replace("2026-10,JPY", "2026-10,GBP"), "USD", "no rate from JPY to USD for 2026-10-01 to 2026-10-31"),
         (RATES.replace("JPY,USD", "USD,JPY"), "USD", "it has USD to JPY only: add the other direction"),
         (RATES, "dollars", "--in: 'dollars' is not a currency"),
-        ("date,from,to,rates\n", "USD", "has no column 'rate' (did you mean 'rates'?)"),
+        ("date,from,to,rates\n", "USD", "there is no column 'rate' (did you mean 'rates'?)"),
         (RATES + "10/2026,EUR,USD,1\n", "USD", ":6: date: '10/2026' is not a day"),
         (RATES + "2026-10,euro,USD,1\n", "USD", ":6: from: 'euro' is not a currency"),
         (RATES + "2026-10,EUR,USD,-1\n", "USD", ":6: rate: '-1' is not a number above 0"),

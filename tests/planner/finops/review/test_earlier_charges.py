@@ -125,6 +125,9 @@ def test_corrections_that_name_no_billing_period_are_named(tmp_path: Path) -> No
     path = write_bill(tmp_path / "bill.csv", rows, leave=("BillingPeriodStart", "BillingPeriodEnd"))
     said = " ".join(section(review_of(path, only=("quality",)), "quality").sentences)
     assert "-500 USD of corrections name no billing period (BillingPeriodStart) and count as use" in said
+    cent = [*rows[:-1], rows[-1] | {"EffectiveCost": -0.01}]
+    path = write_bill(tmp_path / "bill.csv", cent, leave=("BillingPeriodStart", "BillingPeriodEnd"))
+    assert "billing period" not in " ".join(section(review_of(path, only=("quality",)), "quality").sentences)
     with_period = [row | {"BillingPeriodStart": "2026-10-01T00:00:00Z"} for row in rows]
     path = write_bill(tmp_path / "bill.csv", with_period)
     said = " ".join(section(review_of(path, only=("quality",)), "quality").sentences)

@@ -110,7 +110,7 @@ def test_shares_above_the_whole_are_not_shown(tmp_path: Path) -> None:
     assert not re.search(r"[\d,]{4,}(\.\d)? %", page)
     # and it is no new thing that costs less than nothing
     assert "credits, refunds, fees and corrections (-3,300)" in section(made, "bridge").sentences[0]
-    assert {row["product"]: row["reason"] for row in rows_of(made, "movers", "movers")}["back"] == "refund"
+    assert {row["product"]: row["reason"] for row in rows_of(made, "movers", "movers")}["back"] == "refunds"
 
 
 def test_a_small_refund_leaves_shares_as_they_are(tmp_path: Path) -> None:

@@ -165,7 +165,7 @@ def test_a_made_plan_has_the_same_run_id_each_time() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("date,busy_gpu_hours\n", "lacks the columns allocated_gpu_hours, goodput_gpu_hours"),
+        ("date,busy_gpu_hours\n", "no columns 'allocated_gpu_hours', 'goodput_gpu_hours'; needed: date"),
         ("{head}October,1,1,1\n", ":2: date: 'October' is not a day"),
         ("{head}2026-10-01,1,x,1\n", ":2: busy_gpu_hours: 'x' is not a number"),
         ("{head}2026-10-01,1,nan,1\n", "is not a number"),

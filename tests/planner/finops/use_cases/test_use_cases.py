@@ -13,6 +13,7 @@ from planner.errors import InputError
 from planner.finops.read import Bill, open_bill
 from planner.finops.use_cases import answer_use_case, load_use_cases, query_sql
 from planner.finops.use_cases.library import tag_path
+from planner.finops.use_cases.report import _unit
 from tests.focus_company import make_company, write_version
 
 VERSIONS = ("1.0", "1.1", "1.2", "1.3", "1.4")
@@ -86,6 +87,18 @@ def test_the_range_is_half_open(bills: dict[str, Bill]) -> None:
     ]
     assert math.isclose(parts[0] + parts[1], parts[2], abs_tol=0.005)
     assert parts[0] > 0
+
+
+def test_prices_of_a_unit_keep_their_digits_and_another_currency_is_no_amount_of_the_bills() -> None:
+    """A price of 0.0034 was 0.00, and 0 beside large amounts."""
+    units = {
+        "EffectiveCost": "money", "negotiated_saving": "money", "ListUnitPrice": "unit_price",
+        "cost_per_unit": "unit_price", "saving_per_unit": "unit_price",
+        "saving_per_unit_in_pricing_currency": "quantity",
+        "effective_cost_in_pricing_currency": "quantity", "savings_ratio": "ratio", "PricingQuantity": "quantity",
+    }  # fmt: skip
+    assert {name: _unit(name, [0.0034, 1]) for name in units} == units
+    assert _unit("SkuPriceId", ["a"]) == "text"
 
 
 def test_a_wrong_name_says_what_was_meant() -> None:

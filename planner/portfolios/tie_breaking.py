@@ -15,7 +15,7 @@ ROUNDS = 8  # times all jobs look again
 _SAME = 1e-9  # hours
 
 
-def sooner(question: Question, picks: Ints) -> Ints:
+def break_ties(question: Question, picks: Ints) -> Ints:
     """A plan of the same cost whose jobs end no later; numbered as in `question`.
 
     Args:

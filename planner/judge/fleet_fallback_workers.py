@@ -1,7 +1,7 @@
 """Workers of a fleet that fall back on on-demand, recomputed: what they do, cost, and when they are done.
 
-A worker that does k runs is a single job of k times the work (`planner.judge.turns`); what workers share is that of
-other fleets.
+A worker that does k runs is a single job of k times the work (`planner.judge.spot_policies`); what workers share is
+that of other fleets.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from planner.judge.goods import Offer
 from planner.judge.money import Charge, billed, rounded, total
 from planner.judge.prices import Z80
 from planner.judge.purchases import Buy
-from planner.judge.turns import outcomes, quantile
+from planner.judge.spot_policies import outcomes, quantile
 from planner.records import record
 
 _LIKELY = 0.9
@@ -30,7 +30,7 @@ _LUCK = 41
 
 
 @record(frozen=True)
-class Fallen(Worker):
+class FallbackWorkers(Worker):
     """Workers with the hours of their course in the mean; the last of them ends after `last` hours from the start."""
 
     last: float = 0.0
@@ -42,7 +42,7 @@ class Fallen(Worker):
 
 
 @record(frozen=True)
-class Fleet:
+class FallbackFleet:
     """What is recomputed: workers with equal shares in two groups, of which the second has one run more.
 
     `groups`: workers of each and a worker's share as a job; `alone`: the same workers on spot alone, at mean rates;
@@ -85,17 +85,17 @@ class Fleet:
 
 def fleet_of(
     bench: Bench, spot: Offer, later: Offer, each: int, count: int, some: int | None = None
-) -> Fleet:
+) -> FallbackFleet:
     """Recompute `count` workers of `each` instances that share all runs, or `some`, evenly; kept on the bench."""
     runs = 1 if bench.workload.fleet is None else bench.workload.fleet.runs
     key = (spot.offer_id, later.offer_id, each, count, some or runs)
     if key not in bench.fleets:
         bench.fleets[key] = _recomputed(bench, (spot, later), each, count, some or runs)
-    found: Fleet = bench.fleets[key]
+    found: FallbackFleet = bench.fleets[key]
     return found
 
 
-def _recomputed(bench: Bench, offers: tuple[Offer, Offer], each: int, count: int, runs: int) -> Fleet:
+def _recomputed(bench: Bench, offers: tuple[Offer, Offer], each: int, count: int, runs: int) -> FallbackFleet:
     spot, later = offers
     every = 1 if bench.workload.fleet is None else bench.workload.fleet.runs
     whole = bench.work.steps * bench.work.units_per_step * runs
@@ -104,7 +104,7 @@ def _recomputed(bench: Bench, offers: tuple[Offer, Offer], each: int, count: int
     jobs = tuple((number, _job(bench, spot, later, each, share)) for number, share in groups)
     alone = worker_of(bench, Buy(spot, each), count)
     alone = with_hours(alone, whole / (alone.units_per_hour * count))
-    return Fleet(spot, later, each, count, jobs, alone, whole, runs / every)
+    return FallbackFleet(spot, later, each, count, jobs, alone, whole, runs / every)
 
 
 def _job(bench: Bench, spot: Offer, later: Offer, each: int, runs: float) -> Candidate:
@@ -123,35 +123,43 @@ def _alone(bench: Bench, buys: list[Buy], runs: float) -> Candidate:
     return job.candidate(buys, in_turn=True)
 
 
-def _worker(now: Fleet) -> Fallen:
+def _worker(fallback: FallbackFleet) -> FallbackWorkers:
     """All workers in the mean, on spot: a fleet of one line for what is worked out as there."""
-    one, stay = now.alone, now.stay
+    one, stay = fallback.alone, fallback.stay
     hours = stay - one.lead
-    return Fallen(
-        buy=Buy(now.spot.during(stay), now.each), count=now.count, run=one.run, hours=hours,
-        units_per_hour=now.work / (now.count * hours), caution=1.0,
-        paid_ratio=(now.spot_hours - one.run.steps.fixed) / hours, last=now.most.hours,
+    return FallbackWorkers(
+        buy=Buy(fallback.spot.during(stay), fallback.each), count=fallback.count, run=one.run, hours=hours,
+        units_per_hour=fallback.work / (fallback.count * hours), caution=1.0,
+        paid_ratio=(fallback.spot_hours - one.run.steps.fixed) / hours, last=fallback.most.hours,
     )  # fmt: skip
 
 
-def buyers_of(worker: Fallen, now: Fleet) -> list[Worker]:
+def buyers_of(worker: FallbackWorkers, fallback: FallbackFleet) -> list[Worker]:
     """Who pays each line."""
-    return [worker, replace(worker, buy=Buy(now.later.during(now.stay), now.each))]
+    return [worker, replace(worker, buy=Buy(fallback.later.during(fallback.stay), fallback.each))]
 
 
-def charges_of(bench: Bench, now: Fleet) -> tuple[Fallen, list[tuple[list[Charge], Fraction]]]:
+def charges_of(
+    bench: Bench, fallback: FallbackFleet
+) -> tuple[FallbackWorkers, list[tuple[list[Charge], Fraction]]]:
     """The workers in the mean; charges and billed hours of both lines, all of what the place costs on the first."""
-    worker, out = _worker(now), []
-    for buyer, hours in zip(buyers_of(worker, now), (now.spot_hours, now.later_hours), strict=True):
+    worker, out = _worker(fallback), []
+    for buyer, hours in zip(
+        buyers_of(worker, fallback), (fallback.spot_hours, fallback.later_hours), strict=True
+    ):
         paid = rounded(hours)
-        charges = [_times(one, now.count) for one in bench.prices.worker(buyer.buy.offer, now.each, paid)]
+        charges = [
+            _times(one, fallback.count) for one in bench.prices.worker(buyer.buy.offer, fallback.each, paid)
+        ]
         out.append((charges, paid))
-    saved, shared = (bench.prices.place(worker.buy.offer, hours) for hours in (now.stay, worker.last))
+    saved, shared = (bench.prices.place(worker.buy.offer, hours) for hours in (fallback.stay, worker.last))
     first = out[0][0]
     first += [charge for charge in shared if charge.id == "dataset_storage"]
-    first += [_times(charge, now.count) for charge in saved if charge.id == "checkpoint_storage"]
+    first += [_times(charge, fallback.count) for charge in saved if charge.id == "checkpoint_storage"]
     first += [charge for charge in shared if charge.kind == "data_transfer"]
-    first += fleet_stored.charges(bench, [worker], now.work / now.part, [now.alone], now.part)[0]
+    first += fleet_stored.charges(
+        bench, [worker], fallback.work / fallback.part, [fallback.alone], fallback.part
+    )[0]
     return worker, out
 
 
@@ -160,37 +168,41 @@ def _times(charge: Charge, count: int) -> Charge:
     return replace(charge, quantity=rounded(charge.quantity * count), slack=charge.slack * count)
 
 
-def chances_of(bench: Bench, now: Fleet) -> tuple[float, float, FleetCourse]:
+def chances_of(bench: Bench, fallback: FallbackFleet) -> tuple[float, float, FleetCourse]:
     """To be in time; on spot alone, whose workers take each other's runs, and how these get on."""
-    situation = now.most.situation
+    situation = fallback.most.situation
     assert situation is not None
-    course = course_of(bench, [now.alone], [([], Fraction(0))])
-    alone = course.done(bench.deadline_hours, now.work)
+    course = course_of(bench, [fallback.alone], [([], Fraction(0))])
+    alone = course.done(bench.deadline_hours, fallback.work)
     left = situation.room - situation.course.restart - situation.acquire
     in_time = steady_chance(situation.steady, max(left, 0.0), situation.sigma)
     return max(alone, situation.with_fallback(in_time, alone)), alone, course
 
 
-def hours_of_fallen(
-    bench: Bench, now: Fleet, course: FleetCourse, meet: float, launch: Node
+def hours_of_fallback(
+    bench: Bench, fallback: FallbackFleet, course: FleetCourse, meet: float, launch: Node
 ) -> tuple[float, float]:
     """P10 and P90 of the end: of spot alone, unless on-demand ends the work before."""
-    period, late, situation = now.most.hours, bench.deadline_hours, now.most.situation
+    period, late, situation = fallback.most.hours, bench.deadline_hours, fallback.most.situation
     assert situation is not None
     if meet < _LIKELY:
         slow = situation.steady * exp(Z80 * situation.sigma)
-        late = max(late, now.alone.lead + situation.course.restart + situation.acquire + slow)
-    early, high = (hours_of(course, level, now.work, launch) for level in (0.1, 0.9))
+        late = max(late, fallback.alone.lead + situation.course.restart + situation.acquire + slow)
+    early, high = (hours_of(course, level, fallback.work, launch) for level in (0.1, 0.9))
     return min(early, period), max(min(high, late), period)
 
 
-def spread_of_fallen(
-    bench: Bench, now: Fleet, worker: Fallen, bought: Sequence[tuple[list[Charge], Fraction]], whole: Fraction
+def spread_of_fallback(
+    bench: Bench,
+    fallback: FallbackFleet,
+    worker: FallbackWorkers,
+    bought: Sequence[tuple[list[Charge], Fraction]],
+    whole: Fraction,
 ) -> tuple[Fraction, Fraction]:
     """P10 and P90 of the cost, `whole` in the mean, USD."""
-    if id(now) not in bench.spreads:
-        bench.spreads[id(now)] = _outcomes(bench, now, worker)
-    usd: list[float] = bench.spreads[id(now)]
+    if id(fallback) not in bench.spreads:
+        bench.spreads[id(fallback)] = _outcomes(bench, fallback, worker)
+    usd: list[float] = bench.spreads[id(fallback)]
     kinds = ("compute", "upfront", "system_disk")
     paid = sum(float(total([one for one in charges if one.kind in kinds])) for charges, _ in bought)
     rent, quote = float(bought[0][0][0].usd), worker.buy.offer.quote
@@ -199,16 +211,16 @@ def spread_of_fallen(
     return min(max(whole - Fraction(low), Fraction(0)), whole), max(whole + Fraction(high), whole)
 
 
-def _outcomes(bench: Bench, now: Fleet, worker: Fallen) -> list[float]:
+def _outcomes(bench: Bench, fallback: FallbackFleet, worker: FallbackWorkers) -> list[float]:
     """Costs of equally likely outcomes, USD: those of each share, whose luck is partly the workers' own."""
-    levels = luck_levels(bench, now.alone)
-    _, shared, own = share_up(levels, bench.deadline_hours - now.alone.lead)
+    levels = luck_levels(bench, fallback.alone)
+    _, shared, own = share_up(levels, bench.deadline_hours - fallback.alone.lead)
     common = shared / max(shared + own, 1e-300)
-    shrunk = sqrt(common + (1.0 - common) / now.count)
-    buyers, fixed = [buyer.buy for buyer in buyers_of(worker, now)], now.alone.run.steps.fixed
+    shrunk = sqrt(common + (1.0 - common) / fallback.count)
+    buyers, fixed = [buyer.buy for buyer in buyers_of(worker, fallback)], fallback.alone.run.steps.fixed
     rents = [(buy.offer, bench.prices.rent(buy.offer, buy.nodes)) for buy in buyers]
     usd: list[float] = []
-    for number, candidate in now.groups:
+    for number, candidate in fallback.groups:
         assert candidate.situation is not None
         found = [_machines(rents, (fixed + one.spot, one.on_demand)) for one in outcomes(candidate.situation)]
         means = [sum(found[at : at + _LUCK]) / _LUCK for at in range(0, len(found), _LUCK)]
@@ -229,7 +241,7 @@ def _machines(rents: Sequence[tuple[Offer, Callable[[Fraction], Fraction]]], hou
     return float(usd)
 
 
-def ratios_of(now: Fleet) -> tuple[float, float]:
+def ratios_of(fallback: FallbackFleet) -> tuple[float, float]:
     """How near figures of spot and of on-demand must be."""
-    spot, later = (frame.part_closeness(now.most, part) for part in now.most.parts)
+    spot, later = (frame.part_closeness(fallback.most, part) for part in fallback.most.parts)
     return spot, later

@@ -5,13 +5,13 @@ from __future__ import annotations
 from math import exp, log
 from typing import TYPE_CHECKING
 
+from planner.judge.capacity_waits import unit_quadrature
 from planner.judge.chance import normal, normal_point
-from planner.judge.starts import unit_quadrature
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from planner.judge.starts import Waits
+    from planner.judge.capacity_waits import Waits
 
 POINTS = 12  # of the speeds in time, and of the waits beside spot
 

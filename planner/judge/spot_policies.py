@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from math import exp, inf, log, sqrt
 
+from planner.judge.capacity_waits import unit_quadrature
 from planner.judge.chance import (
     Capacity,
     Course,
@@ -16,7 +17,6 @@ from planner.judge.chance import (
     normal_point,
     steady_chance,
 )
-from planner.judge.starts import unit_quadrature
 from planner.records import record
 
 _STEPS = 24

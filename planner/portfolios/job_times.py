@@ -103,7 +103,7 @@ def refuse_arrivals(loaded: LoadedPortfolio) -> None:
         for key, given in (("submitted", job.submitted is not None), ("priority", job.priority > 0)):
             if given:
                 path: tuple[str | int, ...] = ("jobs", at, key) if at < len(portfolio.jobs) else ("jobs_csv",)
-                faults.append(Fault(path, f"job '{job.name}': {key} {remedy}"))
+                faults.append(Fault(path, f"job {job.name!r}: {key} {remedy}"))
     if faults:
         raise loaded.source.error(faults)
 

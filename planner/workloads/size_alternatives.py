@@ -40,7 +40,7 @@ class Seat:
 
 
 @record(frozen=True)
-class Beside:
+class Alternative:
     """The run on a seat.
 
     Attributes:
@@ -101,7 +101,9 @@ def with_memory(least_gib: float) -> tuple[str, ...]:
     return tuple(str(name) for name, gib in pairs if float(gib) >= least_gib)
 
 
-def beside(accelerator: str, accelerator_hours: float, needed_gib: float | None) -> tuple[Beside, ...]:
+def alternatives_to(
+    accelerator: str, accelerator_hours: float, needed_gib: float | None
+) -> tuple[Alternative, ...]:
     """The run on every seat.
 
     Args:
@@ -112,17 +114,17 @@ def beside(accelerator: str, accelerator_hours: float, needed_gib: float | None)
     return tuple(_on(seat, accelerator, accelerator_hours, needed_gib) for seat in load_seats())
 
 
-def _on(seat: Seat, accelerator: str, accelerator_hours: float, needed_gib: float | None) -> Beside:
+def _on(seat: Seat, accelerator: str, accelerator_hours: float, needed_gib: float | None) -> Alternative:
     own, other = peak_tflops(accelerator), peak_tflops(seat.accelerator or A100)
     hours = None if own is None or other is None else accelerator_hours * own / other
     if not seat.accelerator:
         low, high = (None, None) if hours is None else (hours * CPU_SLOWER[0], hours * CPU_SLOWER[1])
         said = f"28 cores; {seat.condition}"
-        return Beside(seat.name, low, high, None, None, "", said, "rules R43 and R47", "2026-11")
+        return Alternative(seat.name, low, high, None, None, "", said, "rules R43 and R47", "2026-11")
     rent = None if seat.usd_per_hour is None or hours is None else seat.usd_per_hour * hours
     low, high = (seat.usd_low, seat.usd_high) if rent is None else (rent, rent)
     fits = _fits(seat.accelerator, needed_gib)
-    return Beside(seat.name, hours, hours, low, high, fits, seat.condition, seat.source, seat.as_of)
+    return Alternative(seat.name, hours, hours, low, high, fits, seat.condition, seat.source, seat.as_of)
 
 
 def _fits(accelerator: str, needed_gib: float | None) -> str:
