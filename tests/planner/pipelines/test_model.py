@@ -163,7 +163,8 @@ def test_a_circle_is_refused_by_name() -> None:
 
 
 def test_golden() -> None:
-    """Three tasks, two of them at a shared place, with a deadline, as LP text; and two where a detour would pay.
+    """Three tasks, two of them at a shared place, with a deadline, as LP text, also where one way to train ends;
+    and two where a detour would pay.
 
     `UPDATE_GOLDENS=1` rewrites them.
     """
@@ -183,6 +184,10 @@ def test_golden() -> None:
         ("cost", lp_text(build_pipeline(pipe))),
         ("time", lp_text(build_pipeline(pipe, objective="time"))),
         ("detour", lp_text(build_pipeline(detour))),
+        (
+            "start_by",
+            lp_text(build_pipeline(replace(pipe, start_by=np.array([np.inf, np.inf, 3.0, np.inf, np.inf])))),
+        ),
     ):
         path = GOLDEN / f"{name}.lp"
         if os.environ.get("UPDATE_GOLDENS"):
