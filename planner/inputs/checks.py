@@ -15,7 +15,7 @@ from planner.inputs.checks_parts import RULES as PART_RULES
 from planner.inputs.checks_post_training import RULES as POST_TRAINING_RULES
 from planner.inputs.embeddings import RULES as TABLE_RULES
 from planner.inputs.faults import Fault, near
-from planner.inputs.models import main_network, merge_model, missing_fields, networks
+from planner.inputs.models import has_no, main_network, merge_model, missing_fields, networks
 from planner.inputs.phases import RULES as PHASE_RULES
 from planner.inputs.presets import find_preset, preset_in_few_bits, preset_names, why_not_modelled
 
@@ -224,15 +224,11 @@ def _training_fits_model(w: Workload) -> Iterator[Fault]:
         yield from _transformer_training(w)
         return
     if training.tokens is not None:
-        yield Fault(
-            ("training", "tokens"),
-            f"family '{family}' has no tokens: give samples, epochs or steps",
-            at_key=True,
-        )
+        text = f"{has_no('tokens', main_network(w.model))}: give samples, epochs or steps"
+        yield Fault(("training", "tokens"), text, at_key=True)
     if training.sequence_length is not None:
-        yield Fault(
-            ("training", "sequence_length"), f"family '{family}' has no sequences: remove it", at_key=True
-        )
+        text = f"{has_no('sequences', main_network(w.model))}: remove it"
+        yield Fault(("training", "sequence_length"), text, at_key=True)
 
 
 def _transformer_training(w: Workload) -> Iterator[Fault]:

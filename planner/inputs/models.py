@@ -77,6 +77,14 @@ def merge_model(model: Network) -> tuple[dict[str, Any], Preset | None]:
     return values, preset
 
 
+def has_no(what: str, model: Network) -> str:
+    """Words for `tokens` or `sequences` that a model does not take: of sound, what its sample is."""
+    values, preset = merge_model(model)
+    if preset is not None and preset.sample:
+        return f"a sample of {preset.name} is {preset.sample}"
+    return f"family '{values.get('family')}' has no {what}"
+
+
 def changes_size(keys: Iterable[str]) -> bool:
     """Whether stating one of these keys beside a known model changes its number of parameters."""
     return not _SIZED_BY.isdisjoint(keys)

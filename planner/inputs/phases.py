@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from planner.inputs.faults import Fault, FaultError
 from planner.inputs.image_work import image_growth
-from planner.inputs.models import main_network, merge_model
+from planner.inputs.models import has_no, main_network, merge_model
 from planner.inputs.post_training import load_objectives
 from planner.inputs.resolved import PHASES, Assumed, Origin, ResolvedPhase
 from planner.normal import Z80
@@ -195,10 +195,9 @@ def phase_faults(w: Workload) -> Iterator[Fault]:
     values = {} if w.model is None else merge_model(main_network(w.model))[0]
     sequences = values.get("family") == "transformer"
     for index, phase in enumerate(training.phases):
-        if phase.sequence_length is not None and values and not sequences:
-            yield Fault(
-                (*path, index, "sequence_length"), "this model has no sequences: remove it", at_key=True
-            )
+        if phase.sequence_length is not None and w.model and values and not sequences:
+            text = f"{has_no('sequences', main_network(w.model))}: remove it"
+            yield Fault((*path, index, "sequence_length"), text, at_key=True)
         if phase.image_size is not None and values and not values.get("image_size"):
             fault = "the model states no image size that it would change: give model.image_size, or remove it"
             yield Fault((*path, index, "image_size"), fault, at_key=True)

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from catalogs.tables.table import distinct_values
-from planner.candidates.choose import best_where
+from planner.candidates.choose import best_missing, best_where
+from planner.candidates.constraints.registry import BIT
 from planner.candidates.decisions import KINDS, best_of
 from planner.candidates.filters import count_filters
 from planner.candidates.plan_parts.summary import describe, summarize, words_of_reasons
@@ -17,11 +18,12 @@ from planner.render.numbers import usd_change_known, whole_percent
 from planner.render.precision import rounded
 
 if TYPE_CHECKING:
-    from catalogs.tables.table import Ints, Table
+    from catalogs.tables.table import Bools, Ints, Table
     from planner.asked.model import Asked
     from planner.candidates.engine import CandidateSearch
     from planner.candidates.model import Candidates
     from planner.market.model import Market
+    from planner.plan.brief import Summary
     from planner.plan.model import Plan
 
 
@@ -49,7 +51,11 @@ def _counted(number: int, word: str) -> str:
 
 def _against(candidates: Candidates, at: int, winner: int, plan: Plan) -> str:
     """A candidate beside the plan; costs in the digits that are known of the plan's."""
-    brief, scale = summarize(candidates, at, winner), Scale.of(plan)
+    return _beside(summarize(candidates, at, winner), plan)
+
+
+def _beside(brief: Summary, plan: Plan) -> str:
+    scale = Scale.of(plan)
     more = rounded(brief.delta_cost_usd, scale.places(brief.cost_usd))
     change = f"{brief.delta_hours:+,.1f} h against the plan"
     cost = f"{scale.usd(brief.cost_usd)} ({usd_change_known(more)})"
@@ -129,7 +135,32 @@ def why_not(
         return [*out, f"feasible: {_against(candidates, best, winner, plan)}"]
     out += [f"  {count.name}: excludes {count.removed} ({count.removed_only_by_this} only by this): {count.description}"
             for count in count_filters(bits).counts]  # fmt: skip
+    if winner is not None:
+        out += _if_allowed(search, mine, wanted, winner, plan)
     return [*out, *_why_no_shape(search, rows)]
+
+
+def _if_allowed(search: CandidateSearch, mine: Bools, wanted: str, winner: int, plan: Plan) -> list[str]:
+    """What the type would cost without the limits of the file that keep its nearest candidate out; facts stay."""
+    from planner.job.worth import against, best_of_type
+
+    objective = search.context.asked.workload.preferences.objective
+    nearest = best_missing(search.candidates, mine, ~0, objective)
+    if nearest is None:
+        return []
+    bits = int(search.candidates.bits[nearest])
+    late = bits & ~BIT["confidence"] | BIT["deadline"]
+    words = [bits & int(search.offer_bits[search.candidates.offer[nearest]]), late]
+    # spot that its offer's filters keep out is not yet bought in all ways, and confidence is judged last
+    if not bits & (BIT["confidence"] | BIT["deadline"]):
+        words.insert(1, bits)
+    for word in dict.fromkeys(words):
+        filters = [name for name, bit in BIT.items() if word & bit]
+        best = best_of_type(search, wanted, filters) if filters else None
+        if best is not None:
+            beside = against(best, search.candidates, winner)
+            return [f"  without {' and '.join(filters)}: {_beside(beside, plan)}"]
+    return []
 
 
 def _why_no_shape(search: CandidateSearch, rows: Ints) -> list[str]:

@@ -21,7 +21,7 @@ from planner.records import record
 from planner.render.precision import dollars_stated
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
     from datetime import datetime
 
     from planner.candidates.engine import CandidateSearch
@@ -79,13 +79,13 @@ def worth_of_limits(search: CandidateSearch, winner: int) -> tuple[Worth, ...]:
     out = []
     for one in _changes(run.asked.workload.constraints, run.dates.deadline, run.market):
         best = _best(search, one, engine)
-        out.append(Worth(one.limit, one.setting, one.change, one.relaxes, _against(best, candidates, winner)))
+        beside = None if best is None else against(best, candidates, winner)
+        out.append(Worth(one.limit, one.setting, one.change, one.relaxes, beside))
     return tuple(out)
 
 
-def _against(best: Summary | None, candidates: Candidates, winner: int) -> Summary | None:
-    if best is None:
-        return None
+def against(best: Summary, candidates: Candidates, winner: int) -> Summary:
+    """A best plan with its differences to candidate `winner`."""
     plan = summarize(candidates, winner, None)
     return replace(best, delta_cost_usd=best.cost_usd - plan.cost_usd, delta_hours=best.hours - plan.hours)
 
@@ -112,6 +112,36 @@ def _best(search: CandidateSearch, change: _Change, unchanged: Engine) -> Summar
     deadline = context.dates.deadline
     if deadline is not None:
         deadline += timedelta(hours=change.more_hours)
+    candidates = engine.at(deadline, _BEST).candidates
+    at = best_where(candidates, candidates.bits == 0, workload.preferences.objective)
+    return None if at is None else summarize(candidates, at, None)
+
+
+def best_of_type(search: CandidateSearch, wanted: str, filters: Collection[str]) -> Summary | None:
+    """The best plan on one instance type, were the limits of some filters not in the file.
+
+    Args:
+        search: all candidates.
+        wanted: the instance type.
+        filters: ids of filters.
+
+    Returns:
+        The plan in brief, None where other limits or facts, which no file moves, keep all out.
+    """
+    asked, defaults = search.context.asked, section_of("Constraints")
+    fields: dict[str, Any] = {}
+    for item in CONSTRAINTS:
+        if item.id in filters and item.id != "deadline":
+            names = [path.removeprefix(_PREFIX) for path in item.paths]
+            values = {name: getattr(defaults, name) for name in names if hasattr(defaults, name)}
+            fields |= {name: True if value is False else value for name, value in values.items()}
+    fields["instance_types"] = asked.workload.constraints.instance_types.model_copy(
+        update={"allow": (wanted,), "deny": ()}
+    )
+    limits = asked.workload.constraints.model_copy(update=fields)
+    workload = asked.workload.model_copy(update={"constraints": limits})
+    engine = Engine(search.context.with_asked(replace(asked, workload=workload)), admitted_only=True)
+    deadline = None if "deadline" in filters else search.context.dates.deadline
     candidates = engine.at(deadline, _BEST).candidates
     at = best_where(candidates, candidates.bits == 0, workload.preferences.objective)
     return None if at is None else summarize(candidates, at, None)

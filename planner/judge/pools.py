@@ -232,7 +232,9 @@ def check(findings: Findings, workload: Workload, sha256: str, memory: Memory) -
         "gap_ratio": Near(max(gap, 0.0), 1e-5, max(close, 1e-8)), "steps": Near(bench.work.steps),
         **dict.fromkeys(("pairs", "reason", "cost_p10_usd", "cost_p90_usd"), STATED),
         **{name: None if answer[name].is_null else STATED for name in ("colocated", "same_ways", "one_chip")},
-        "divided": IfStated(None if "divided" not in answer or answer["divided"].is_null else STATED),
+        "divided": IfStated(
+            None if rollouts.colocated or "divided" not in answer or answer["divided"].is_null else STATED
+        ),
         "steps_off_policy": rollouts.steps_off_policy, "confidence": Near(limits.deadline_confidence),
         "deadline_hours": None if deadline == inf else Near(deadline),
         "horizon_hours": last if by_deadline and horizon else IfStated(last),

@@ -149,7 +149,10 @@ def _said(pools: Pools, one: Colocated) -> str:
 def _against(pools: Pools, cost_usd: Decimal) -> str:
     """A cost beside that of the two pools."""
     ratio = float(cost_usd / pools.cost_usd)
-    return f"{percent(abs(ratio - 1.0), 0)} {'less' if ratio < 1.0 else 'more'} than the two pools"
+    differs = percent(abs(ratio - 1.0), 0)
+    if differs == percent(0.0, 0):
+        return "as much as the two pools"
+    return f"{differs} {'less' if ratio < 1.0 else 'more'} than the two pools"
 
 
 def _beside(pools: Pools) -> str:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 NEXT = ("pipeline FILE -o json --out answer.json", "verify answer.json --workload FILE")
 _MOST_TASKS = 10
 _WHOLE_FROM = 100  # US dollars
+_TIE_HOURS = 1e-6
 _SOONER_RATIO = 0.9  # expected ends from here on are not told apart from the planned one
 
 
@@ -99,17 +100,6 @@ def _plan(answer: PipelineAnswer, label: str) -> Row:
     return ("plan", label, text, "text", f"{text}; {edges}" if answer.transfers else text)
 
 
-def expected_end_hours(answer: PipelineAnswer) -> float:
-    """When the last task ends, if each takes its expected hours and starts when what it waits for has ended."""
-    ends: dict[str, float] = {}
-    for stage in answer.stages:
-        task = stage.way.task
-        ready = [ends[move.source] + move.hours for move in answer.transfers if move.target == task]
-        ready += [ends[name] for name in stage.waits_for]
-        ends[task] = max(ready, default=0.0) + stage.way.expected_hours
-    return max(ends.values(), default=math.nan)
-
-
 def _half_usd(answer: PipelineAnswer) -> float:
     between = answer.between_usd
     return 0.0 if between is None else float(between[1] - between[0]) / 2.0
@@ -160,6 +150,23 @@ def _risk(answer: PipelineAnswer) -> list[Row]:
             answer.robust.sentence("task", answer.gap_asked),
         )
     ]
+
+
+def expected_end_hours(answer: PipelineAnswer) -> float:
+    """When the last task ends, if each takes its expected hours and starts when what it waits for has ended.
+
+    Where tasks share quotas, also when those have ended that end before it in the plan: it then runs at once with no
+    other tasks than in the plan, which keeps the quotas.
+    """
+    ends: dict[str, float] = {}
+    for stage in answer.stages:
+        task = stage.way.task
+        ready = [ends[move.source] + move.hours for move in answer.transfers if move.target == task]
+        if answer.shared:
+            before = (one for one in answer.stages if one.end_hours <= stage.start_hours + _TIE_HOURS)
+            ready += [ends.get(one.way.task, 0.0) for one in before]
+        ends[task] = max(ready, default=0.0) + stage.way.expected_hours
+    return max(ends.values(), default=math.nan)
 
 
 def _done(answer: PipelineAnswer) -> Row:

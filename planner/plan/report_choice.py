@@ -13,7 +13,7 @@ from planner.plan.model import CostLine, Plan, PlanLine
 from planner.plan.report_launch import launch, strategy_words
 from planner.plan.words import claim, cost_kind, layout_words, machines_of, own_machines, step_part
 from planner.render.model import Chart, Column, Section, Unit, Value, facts, table_section
-from planner.render.numbers import UNKNOWN, days_of, hours, moment, number, percent, price, usd
+from planner.render.numbers import UNKNOWN, billed, days_of, hours, moment, number, percent, price, usd
 from planner.render.words import DERIVED_MARK, cluster, devices, is_derived, join_some, option, place, share
 
 _MAX_LINES = 12
@@ -209,7 +209,7 @@ def _items(parts: list[CostLine]) -> list[str]:
         key = (cost.label, cost.unit, price(cost.unit_price, cost.currency))
         bought[key] = bought.get(key, Decimal(0)) + cost.quantity
     return [
-        f"{label}: {f'{number(quantity, 6)} {unit}'.strip()} at {at}"
+        f"{label}: {f'{billed(quantity)} {unit}'.strip()} at {at}"
         for (label, unit, at), quantity in bought.items()
     ]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from planner.records import record
+from planner.render import numbers
 from planner.render.charts_over_time import legend
 from planner.render.model import Chart
 from planner.render.svg import (
@@ -154,7 +155,7 @@ def draw_spans(chart: Chart, currency: str, width: float) -> Drawn:
             parts.append(words(0, top + 11, fit(tidy(label), width)))
             top += 12
         if start is not None and end is not None:
-            hint = f"{tidy(label)}: {compact(start, 'quantity')} to {compact(end, 'quantity')} h"
+            hint = f"{tidy(label)}: {numbers.hours(start)} to {numbers.hours(end)} h"
             parts.append(
                 rect(scale.at(start), top + 5, scale.at(end) - scale.at(start), _BAR_PX, PALETTE[0], hint)
             )

@@ -65,6 +65,13 @@ def number(value: float | Decimal | None, digits: int = 3) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
+def billed(value: float | Decimal) -> str:
+    """Format a quantity that has a price with four decimals at most, more where it is tiny: `15.6918`, `0.000609`."""
+    size = abs(float(value))
+    known = 0.0 < size < math.inf
+    return number(value, min(6, max(3, 5 + math.floor(math.log10(size)))) if known else 3)
+
+
 def hours(value: float | Decimal | None) -> str:
     """Format hours without the unit: two decimals below ten, one below a thousand, then none."""
     if value is None or not math.isfinite(value):

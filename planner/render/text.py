@@ -210,6 +210,7 @@ def _grid(
     sizes = _fit(natural, words, _header_words(header), align, width)
     if sizes is None or any(size < min(pair) for size, *pair in zip(sizes, least, natural, strict=False)):
         return None
+    sizes = _passed_on(table, sizes, natural)
     lines: list[str] = []
     for number, row in enumerate(table):
         cells = [
@@ -223,6 +224,26 @@ def _grid(
             ]
             lines.append(GAP.join(parts).rstrip())
     return lines
+
+
+def _passed_on(table: Sequence[Sequence[str]], sizes: list[int], natural: list[int]) -> list[int]:
+    """The widths where those that need not wrap then do not: broken lines leave room in columns that wrap anyway."""
+    broken = [i for i, size in enumerate(sizes) if size < natural[i]]
+    spare, out = 0, list(sizes)
+    for i in broken:
+        cells = [_wrap_cell(row[i], sizes[i]) for row in table]
+        used = max(display_width(line) for cell in cells for line in cell)
+        if [_wrap_cell(row[i], used) for row in table] == cells:
+            spare, out[i] = spare + sizes[i] - used, used
+    lacking = {i: natural[i] - out[i] for i in broken}
+    for lack in sorted(set(lacking.values())):  # columns alike, as two of dates, are treated alike
+        alike = [i for i in broken if lacking[i] == lack]
+        if lack * len(alike) > spare:
+            return out if min(lacking.values()) < lack else sizes
+        spare -= lack * len(alike)
+        for i in alike:
+            out[i] = natural[i]
+    return out
 
 
 def _header_words(header: Sequence[str]) -> list[int]:

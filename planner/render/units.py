@@ -291,7 +291,7 @@ STYLES: dict[str, Style] = {
         lambda v, _d: f"{three(v[0])}-{three(v[1])}", parts=(("low", "three"), ("high", "three"))
     ),
     "measure": Style(
-        lambda v, d: f"{numbers.number(v[0], 6 if d is None else d)} {v[1]}".strip(),
+        lambda v, d: f"{numbers.billed(v[0]) if d is None else numbers.number(v[0], d)} {v[1]}".strip(),
         parts=(("", "quantity"), ("unit", "text")),
     ),
     "cluster": Style(

@@ -199,6 +199,11 @@ def test_why_not_tells_what_removes_a_type(run_cli: Run, tmp_path: Path) -> None
     done = run_cli("optimize", path, "--why-not", "p4d.24xlarge", "--why-not", "p3.2xlarge", *DAY)
     assert "instance_type: excludes" in done.stdout
     assert "price_refused: excludes" in done.stdout  # p3 is retired
+    alone = write(tmp_path, constraints={"instance_types": {"allow": ["p4d.24xlarge"]}})
+    plan = json.loads(run_cli("optimize", alone, "-o", "json", *DAY).stdout)
+    said = re.search(r"without instance_type: (\d+) x p4d.24xlarge .*?, ([\d.]+) h", done.unwrapped)
+    assert said and int(said[1]) == sum(line["nodes"] for line in plan["lines"]), done.stdout
+    assert float(said[2]) == pytest.approx(plan["hours"], abs=0.06)
     big = write(tmp_path, model={"preset": "gpt-3-175b"}, training={"samples": 1000, "global_batch": 64})
     memory = run_cli("optimize", big, "--why-not", "g4dn.xlarge", *DAY)
     assert "does not run" in memory.stdout

@@ -53,6 +53,11 @@ def outcome(text: str) -> str:
         (RESNET + TOKENS, "family 'cnn' has no tokens"),
         (RESNET + "training: {samples: 1, global_batch: 1, sequence_length: 5}\n", "has no sequences"),
         (
+            "model: {preset: whisper-small}\ntraining: {samples: 1, global_batch: 1, sequence_length: 5}\n",
+            "sequence_length: a sample of whisper-small is 30 s of sound and 448 tokens of text: remove it",
+        ),
+        ("model: {preset: whisper-small}\n" + TOKENS, "448 tokens of text: give samples, epochs or steps"),
+        (
             RESNET + "training: {samples: 1, global_batch: 1, method: qlora}\n",
             "qlora is modelled for transformers",
         ),

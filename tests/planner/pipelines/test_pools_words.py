@@ -39,3 +39,4 @@ def test_the_cheaper_of_two_single_clusters_is_in_the_headline() -> None:
 def test_costs_are_compared_in_words() -> None:
     assert _against(found(), Decimal(137)) == "86 % less than the two pools"
     assert _against(found(), Decimal(1040)) == "4 % more than the two pools"
+    assert _against(found(), Decimal(1001)) == "as much as the two pools"

@@ -71,3 +71,9 @@ def test_no_line_is_wider_than_asked(rows: list[tuple[str, ...]], width: int) ->
         ("first one", "second", "third", "fourth x", "fifth", "sixth"), rows, "lllrrr", width
     ):
         assert display_width(line) <= width
+
+
+def test_a_column_that_wraps_anyway_leaves_its_room_to_one_that_then_need_not() -> None:
+    rows = [("vision-sweep x 5", "reserved_1y (owned)", "$17.46"), ("encoder", "on_demand", "$1.69")]
+    lines = columns(("JOB", "BOUGHT", "COST"), rows, "llr", 40)
+    assert lines[1:3] == ["vision-sweep x 5  reserved_1y  $17.46", "                  (owned)"]

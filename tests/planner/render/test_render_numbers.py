@@ -87,6 +87,18 @@ def test_unit_prices_keep_their_telling_digits(value: Decimal, currency: str, te
 
 @pytest.mark.parametrize(
     ("value", "text"),
+    [
+        (D("0.000608666"), "0.000609"), (D("0.0142141"), "0.0142"), (D("0.0766272"), "0.0766"), (D("7.12796"), "7.128"),
+        (D("15.6918"), "15.6918"), (D("7008.251"), "7,008.25"), (0.0, "0"), (math.inf, "unknown"),
+        (math.nan, "unknown"),
+    ],
+)  # fmt: skip
+def test_quantities_with_a_price_have_four_decimals_at_most(value: Decimal, text: str) -> None:
+    assert numbers.billed(value) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
     [(98765.4, "98,765"), (0.01234, "0.0123"), (5.0, "5"), (0.0, "0"), (-2.5, "-2.5"), (math.nan, "unknown")],
 )
 def test_quantities(value: float, text: str) -> None:
