@@ -18,8 +18,9 @@ from collections.abc import Iterable
 LONGEST_VALUE = 200  # characters of a value that a message quotes
 _LONGEST_PATH, LONGEST_NAME = 4096, 255  # PATH_MAX and NAME_MAX of Linux
 _NO_NAME = rf"[^{re.escape(os.sep)}]{{{LONGEST_NAME + 1}}}"
-# A value in quotes as `repr` writes them, on one line, or a long word; an apostrophe inside a word opens nothing.
-_VALUE = r"""(?<!\w)(?:'(?:[^'\\\n]|\\.)*+'|"(?:[^"\\\n]|\\.)*+")(?!\w)|\S{201,}+"""
+# A value in quotes as `repr` writes them, on one line, or a long word. An apostrophe inside a word opens nothing, nor
+# does an escaped one: each would be sought an end, and the time grow with the square of the length.
+_VALUE = r"""(?<![\w\\])(?:'(?:[^'\\\n]|\\.)*+'|"(?:[^"\\\n]|\\.)*+")(?!\w)|\S{201,}+"""
 
 
 def shortened(text: str) -> str:

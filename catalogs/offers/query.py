@@ -174,6 +174,17 @@ def check_purchase_options(names: Iterable[str]) -> None:
         raise CatalogInputError("\n".join(faults))
 
 
+def check_provider(name: str, known: Iterable[str]) -> None:
+    """Refuse a provider that is not among the known ones; "" means all.
+
+    Raises:
+        CatalogInputError: with a near miss, or those that there are.
+    """
+    known = set(known)
+    if name and name not in known:
+        raise CatalogInputError(_unknown("provider", name, known))
+
+
 def _option_faults(names: Iterable[str]) -> list[str]:
     options = {option.value for option in PurchaseOption}
     return [_unknown("purchase option", name, options) for name in names if name not in options]

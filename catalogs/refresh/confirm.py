@@ -59,15 +59,23 @@ class Quote:
         )
 
 
-def quarantine(directory: Path | None = None) -> tuple[Quote, ...]:
+def quarantine(directory: Path | None = None, *, provider: str = "") -> tuple[Quote, ...]:
     """Quotes that wait in the catalog in use, by offer.
 
     Args:
         directory: snapshot directory; default see `catalogs.store.read.catalog_directory`.
+        provider: only of this provider; default: of all.
+
+    Raises:
+        CatalogInputError: the catalog has no such provider.
     """
+    from catalogs.offers.query import check_provider
     from catalogs.store.load import read_sources
 
-    quotes = [Quote.of(entry) for source in read_sources(directory) for entry in _entries(source)]
+    sources = read_sources(directory)
+    check_provider(provider, (source[0].provider for source in sources))
+    chosen = [source for source in sources if provider in ("", source[0].provider)]
+    quotes = [Quote.of(entry) for source in chosen for entry in _entries(source)]
     return tuple(sorted(quotes, key=lambda quote: quote.offer_id))
 
 

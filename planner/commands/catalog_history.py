@@ -16,6 +16,8 @@ from planner.render.formats import ANSWER_FORMATS
 if TYPE_CHECKING:
     from catalogs.store.snapshots import Snapshot
 
+_USUAL_OPTION = "on_demand"
+
 
 @click.command(
     "history",
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
     "--region", shell_complete=regions, default="", help="Only this region (default: the cheapest)."
 )
 @click.option("--provider", shell_complete=providers, default="", help="Only this provider.")
-@click.option("--purchase-option", default="on_demand", show_default=True, help="Purchase option.")
+@click.option("--purchase-option", default=_USUAL_OPTION, show_default=True, help="Purchase option.")
 @click.option("--variant", default="", help="Variant of the option, such as standard.no_upfront.")
 @click.option("--compact", is_flag=True, help="Remove old snapshots whose content equals the previous one.")
 @click.option("--prune", is_flag=True, help="Remove old snapshots except the first and last of each month.")
@@ -54,13 +56,19 @@ def history(
     out: Path | None,
 ) -> None:
     """Show the price of INSTANCE_TYPE over time; without it, list the snapshots."""
-    from catalogs.offers.query import check_purchase_options
+    from catalogs.offers.query import check_provider, check_purchase_options
+    from catalogs.store.history import list_snapshots
     from planner.catalog.history import history_answer, snapshots_answer
     from planner.errors import InputError
 
+    check_purchase_options([purchase_option])
+    snapshots = list_snapshots()
+    check_provider(provider, (snapshot.provider for snapshot in snapshots))
+    if (compact or prune) and instance_type:
+        raise InputError("--compact and --prune work on whole snapshots: leave the instance type out")
+    if not instance_type and (region or variant or purchase_option != _USUAL_OPTION):
+        raise InputError("--region, --purchase-option and --variant need an instance type")
     if compact or prune:
-        if instance_type:
-            raise InputError("--compact and --prune work on whole snapshots: leave the instance type out")
         _tidy(provider, compact, prune, older_than)
         return
     if older_than is not None:
@@ -68,7 +76,6 @@ def history(
     if instance_type:
         from catalogs.inspection.price_history import price_history
 
-        check_purchase_options([purchase_option])
         changes = price_history(
             instance_type,
             region=region,
@@ -78,14 +85,8 @@ def history(
         )
         show_answer(history_answer(changes), output, out)
         return
-    from catalogs.store.history import list_snapshots
-
-    if region or variant:
-        raise InputError("--region and --variant need an instance type")
-    snapshots = list_snapshots(provider or None)
-    if not snapshots:
-        raise InputError(f"no snapshot of {provider!r} (`planner catalog history` lists all)")
-    show_answer(snapshots_answer(snapshots), output, out)
+    chosen = tuple(snapshot for snapshot in snapshots if provider in ("", snapshot.provider))
+    show_answer(snapshots_answer(chosen), output, out)
 
 
 def _tidy(provider: str, compact: bool, prune: bool, older_than: int | None) -> None:

@@ -24,8 +24,7 @@ def quarantine_command(provider: str, output: str, out: Path | None) -> None:
     from catalogs.refresh.confirm import quarantine
     from planner.catalog.quarantine import quarantine_answer
 
-    quotes = [quote for quote in quarantine() if provider in ("", quote.offer_id.partition("/")[0])]
-    show_answer(quarantine_answer(quotes), output, out)
+    show_answer(quarantine_answer(quarantine(provider=provider)), output, out)
 
 
 @click.command(

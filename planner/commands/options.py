@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime, time
@@ -133,8 +134,8 @@ class FileBeside(click.Path):
         """Return the path, or fail where it means stdout."""
         if str(value) == str(STDOUT):
             self.fail("- means stdout, which shows the answer; name a file", param, ctx)
-        if len(Path(value).name) > LONGEST_NAME:  # not after the answer was worked out
-            self.fail(f"the name has over {LONGEST_NAME} characters", param, ctx)
+        if len(os.fsencode(Path(value).name)) > LONGEST_NAME:  # not after the answer was worked out
+            self.fail(f"the name has over {LONGEST_NAME} bytes", param, ctx)
         return super().convert(value, param, ctx)
 
 

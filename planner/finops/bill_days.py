@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from planner.errors import InputError
 from planner.finops.frames import in_order, rows_of
 from planner.finops.kpis import query_kpi
+from planner.inputs.quantities import FIRST_YEAR, LAST_YEAR, is_of_our_time
 
 if TYPE_CHECKING:
     from planner.finops.read import Bill
@@ -23,12 +24,18 @@ _STEADY_SHARE = 0.75  # of the other weekdays that have use: some of them are ho
 
 
 def daily_frame(bill: Bill) -> Any:
-    """The KPI `daily_cost` with typed days; charges without a day are left out (the reader has reported them)."""
+    """The KPI `daily_cost` with typed days.
+
+    Charges without a day are left out, and those of no year of our time where there are others (the reader has reported
+    both): every day between them and the bill's own would be one of a forecast.
+    """
     import numpy as np
 
     frame: Any = query_kpi(bill.engine, "daily_cost", {})
     frame = frame[frame["x_day"].notna()].copy()
     frame["day"] = np.array(frame["x_day"].astype(str).str[:10].tolist(), dtype="datetime64[D]")
+    ours = frame["day"].dt.year.between(FIRST_YEAR, LAST_YEAR)
+    frame = frame[ours].copy() if ours.any() else frame
     for name in ("provider", "service"):
         frame[name] = frame[name].astype(object).where(frame[name].notna(), _UNNAMED)
     for name in ("effective_cost", "billed_cost"):
@@ -85,9 +92,10 @@ def newest_month(daily: Any) -> date:
     if not len(days):
         raise InputError("the bill has no charge with a ChargePeriodStart: there is nothing to review")
     newest: date = days.max().to_pydatetime().date()
+    if newest.day > 1 or not is_of_our_time(newest):
+        return newest.replace(day=1)
     before = newest - timedelta(days=1)
-    found = before if newest.day == 1 and (days == before.isoformat()).any() else newest
-    return found.replace(day=1)
+    return (before if (days == before.isoformat()).any() else newest).replace(day=1)
 
 
 def month_before(bill: Bill, month: date, daily: Any) -> date | None:

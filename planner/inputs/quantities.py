@@ -53,9 +53,14 @@ def parse_moment(value: object) -> date | datetime:
     return of_our_time(_parse_moment(value))
 
 
+def is_of_our_time(moment: date) -> bool:
+    """Whether a day or moment is of a year for which anything is known."""
+    return FIRST_YEAR <= moment.year <= LAST_YEAR
+
+
 def of_our_time(moment: _Moment) -> _Moment:
     """The day or moment as it is; ValueError where it is of no year for which anything is known."""
-    if not FIRST_YEAR <= moment.year <= LAST_YEAR:
+    if not is_of_our_time(moment):
         raise ValueError(f"must be in the years {FIRST_YEAR} to {LAST_YEAR}, got {moment.isoformat()}")
     return moment
 

@@ -181,6 +181,7 @@ class Way:
         usd: from now to the end, the change included; change_usd: of it, what the change costs.
         finish: ISO moment; p_meet: probability to be in time, None without a deadline.
         reason: why there is no such way; empty where there is.
+        price_as_of: date of its oldest price; empty where none is asked for.
     """
 
     action: str
@@ -190,6 +191,7 @@ class Way:
     finish: str | None
     p_meet: float | None
     reason: str = ""
+    price_as_of: str = ""
 
 
 @record(frozen=True)

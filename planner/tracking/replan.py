@@ -28,6 +28,7 @@ from planner.inputs.schema import SeenWait
 from planner.inputs.settings import with_settings, work_setting
 from planner.market.starts import ALREADY_OWNED
 from planner.render.precision import dollars
+from planner.render.screen import prices_note
 from planner.render.words import cluster, option, place
 from planner.tracking.advice import advised_of
 from planner.tracking.model import Replan, Way
@@ -105,7 +106,8 @@ def replan(tracked: Tracked, loaded: LoadedWorkload, *, catalog_dir: Path | None
     decision, why = _decide(tracked, ways)
     advised = advised_of(tracked)
     supposed = () if advised is None else (advised.supposed,)
-    return replace(tracked, replan=Replan(decision, why, ways, (*notes, *supposed), advised))
+    prices = prices_note((way.price_as_of for way in ways), tracked.now.date())
+    return replace(tracked, replan=Replan(decision, why, ways, (*notes, *prices, *supposed), advised))
 
 
 def _rest(tracked: Tracked, loaded: LoadedWorkload) -> tuple[LoadedWorkload, tuple[str, ...]]:
@@ -237,8 +239,9 @@ def _described(tracked: Tracked, action: str, candidates: Candidates, at: int) -
     )
     chance = stated_chance(candidates, at)
     return Way(
-        action, choice, float(brief.cost_usd) + change, change, finish.isoformat(timespec="minutes"), chance
-    )
+        action, choice, float(brief.cost_usd) + change, change, finish.isoformat(timespec="minutes"), chance,
+        price_as_of=brief.price_as_of,
+    )  # fmt: skip
 
 
 def _change_usd(tracked: Tracked) -> float:

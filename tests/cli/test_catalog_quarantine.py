@@ -45,3 +45,12 @@ def test_a_quote_of_the_bundled_snapshot_is_listed_and_accepted(run_cli: Run) ->
 def test_what_does_not_wait_cannot_be_accepted(run_cli: Run) -> None:
     done = run_cli("catalog", "accept", "aws/af-south-1/-/g4dn.16xlarg/spot/-")
     assert done.code == 2 and f"did you mean {OFFER}?" in done.stderr
+
+
+def test_quotes_of_one_provider(run_cli: Run) -> None:
+    of_aws = json.loads(run_cli("catalog", "quarantine", "--provider", "aws", "-o", "json").stdout)["quotes"]
+    assert [one["offer_id"] for one in of_aws] == [
+        name for name in _waiting(run_cli) if name.startswith("aws/")
+    ]
+    done = run_cli("catalog", "quarantine", "--provider", "awss")
+    assert (done.code, done.stderr) == (2, "error: unknown provider 'awss' (did you mean 'aws'?)\n")

@@ -69,3 +69,24 @@ def test_days_of_a_forecast(run_cli: Run, tmp_path: Path, day: str) -> None:
     costs.write_text("date,scope,cost\n" + f"{day},all,5\n" * 40, "utf-8")
     done = run_cli("forecast", "--daily", str(costs))
     assert done.code == 2 and f"costs.csv:2: {BOUND}" in done.stderr
+
+
+HEAD = "ChargePeriodStart,BilledCost,EffectiveCost,ListCost,ContractedCost,ChargeCategory,BillingCurrency\n"
+
+
+@pytest.mark.parametrize("day", ["0001-01-01", "9999-12-31"])
+def test_days_of_a_bill(run_cli: Run, tmp_path: Path, day: str) -> None:
+    """Many charges of such a day ended in internal errors, and beside those of our time in no end."""
+    bill = tmp_path / "bill.csv"
+    far = "".join(f"{day}T00:00:00Z,{cost},1,1,1,Usage,USD\n" for cost in range(40))
+    bill.write_text(HEAD + far, "utf-8")
+    for question in (("review", "--focus"), ("forecast", "--focus"), ("commit", "--from-focus")):
+        done = run_cli(*question, str(bill))
+        assert done.code == 2 and (question[0] == "commit" or "no bill is of that year" in done.stderr)
+    ours = "".join(f"2026-10-{at:02}T00:00:00Z,{at},1,1,1,Usage,USD\n" for at in range(1, 31))
+    bill.write_text(HEAD + far + ours, "utf-8")
+    done = run_cli("review", "--focus", str(bill))
+    assert done.code == 0 and "October 2026" in done.stdout
+    values = run_cli("review", "--focus", str(bill), "-o", "json").stdout
+    assert f"40 rows (780.00 billed) of {day}: no bill is of such a year" in values
+    assert run_cli("forecast", "--focus", str(bill)).code == (0 if day < "2000" else 2)

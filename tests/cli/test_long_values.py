@@ -24,8 +24,7 @@ __all__ = ["saved"]
 LATEST_S = 5.0
 FREE = {  # any text means something, or is read only where something else is asked
     "--help", "--currency", "--run-tag", "--tags", "--selector", "--token-env", "--why-not", "--backend",
-    "--workload of track", "--spot-evidence of verify", "--purchase-option of catalog history",
-    "--provider of catalog quarantine",
+    "--workload of track", "--spot-evidence of verify",
 }  # fmt: skip
 NETWORK = ("mcp", "catalog refresh")  # what they are told is checked where the answer of a cloud is read
 BILL = ("--focus", "BILL")
@@ -154,3 +153,10 @@ def test_what_is_to_be_copied_stays_whole() -> None:
     remedy = "'the first': " + "do this, then do that. " * 20 + "See 'the last'"
     for message in (f"{path!r} is not a plan", f"planner track '{path}'", remedy, f"it's {remedy}"):
         assert str(InputError(message)) == message == with_short_values(message, [path])
+
+
+@pytest.mark.parametrize("part", ["\\' ", '\\" ', "' ", "'a ", "\\\\' ", "' \\\" ", "\n' "])
+def test_the_time_grows_with_the_length_of_a_message(part: str) -> None:
+    begun = time.process_time()
+    with_short_values(f"a value without an end: '{part * 50_000}")
+    assert time.process_time() - begun < LATEST_S / 2

@@ -13,6 +13,7 @@ from planner.finops.bought_once import once_by_day
 from planner.finops.forecast.daily import DailyCost
 from planner.finops.read.tag_keys import dearest_spellings, tag_keys
 from planner.inputs.faults import near
+from planner.inputs.quantities import FIRST_YEAR, LAST_YEAR
 
 if TYPE_CHECKING:
     from planner.finops.read import Bill
@@ -29,7 +30,8 @@ DIMENSIONS = {
     "region": "RegionId",
 }
 COSTS = {"effective": "EffectiveCost", "billed": "BilledCost"}
-_LAST_DAY = np.datetime64("2261-12-31")  # what comes after is a stand-in for "no end"
+# of what a bill may end on; beyond are stand-ins, such as for "no end"
+_FIRST_DAY, _LAST_DAY = np.datetime64(f"{FIRST_YEAR}-01-01"), np.datetime64(f"{LAST_YEAR}-12-31")
 _TAG_KEY = re.compile(r"[^\"'\\\x00-\x1f]{1,128}")
 
 
@@ -57,8 +59,9 @@ def daily_of_bill(
             f"the bill has no {COSTS[cost]} that can be read but taxes: there is nothing to forecast"
         )
     days = np.array(sorted({day for _, day, _ in daily}), dtype="datetime64[D]")
-    if days[-1] > _LAST_DAY:
-        raise InputError(f"the bill has a charge of {days[-1]}: no bill reaches so far; leave it out")
+    if not _FIRST_DAY <= days[-1] <= _LAST_DAY:
+        raise InputError(f"the bill's last charge is of {days[-1]}: no bill is of that year; leave it out")
+    days = days[days >= _FIRST_DAY]  # the reader has reported what is before
     rows = daily if by == TOTAL else _query(bill, scope, COSTS[cost])
     rows += _once(bill, scope, COSTS[cost])
     if by.startswith("tag:") and not exact_tags:
@@ -70,9 +73,8 @@ def daily_of_bill(
     place = {day: at for at, day in enumerate(days.tolist())}
     found: dict[str, np.ndarray[tuple[int, int], np.dtype[np.float64]]] = {}
     for scope, day, amounts in rows:
-        found.setdefault(scope, np.zeros((4, len(days))))[:, place[day.astype("datetime64[D]").item()]] += (
-            amounts
-        )
+        if (at := place.get(day.astype("datetime64[D]").item())) is not None:
+            found.setdefault(scope, np.zeros((4, len(days))))[:, at] += amounts
     return {
         scope: DailyCost(days, cost, np.where(charges > 0, used, np.nan), once if once.any() else None)
         for scope, (cost, used, once, charges) in sorted(found.items())

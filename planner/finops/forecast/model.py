@@ -214,7 +214,7 @@ def forecast_month_end(
     try:
         first = np.datetime64(str(month)[:7], "M")
     except ValueError:
-        raise ForecastError(f"{month!r} is not a month; write 2026-10") from None
+        raise ForecastError(f"{str(month)!r} is not a month; write 2026-10") from None
     start, end = first.astype("datetime64[D]"), (first + 1).astype("datetime64[D]")
     periods = [(start, end)]
     return forecast_periods(

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from planner.finops.frames import rows_of
 from planner.finops.read.model import Finding
 from planner.finops.read.select import quote, text
+from planner.inputs.quantities import is_of_our_time
 from planner.records import record
 
 if TYPE_CHECKING:
@@ -156,6 +157,7 @@ def find_twins(engine: Engine, totals: Sequence[Total]) -> list[Finding]:
     for total in totals:
         if (
             total.day is not None
+            and is_of_our_time(total.day)
             and total.rows >= _FEW_ROWS
             and total.rows > days.get((total.source, total.month), total).rows - 1
         ):

@@ -14,6 +14,7 @@ from planner.finops.read.columns import COST
 from planner.finops.read.model import Finding
 from planner.finops.read.overlaps import Total
 from planner.finops.read.select import Group, text
+from planner.inputs.quantities import is_of_our_time
 from planner.render.currency import UNKNOWN_CURRENCY
 
 if TYPE_CHECKING:
@@ -61,8 +62,25 @@ def rows_beside(engine: Engine, read: Sequence[Group]) -> dict[str, int]:
 
 
 def charges_of_no_month(totals: Sequence[Total]) -> list[Finding]:
-    """Report charges that belong to no month."""
+    """Report charges that belong to no month, or to one of no year of our time."""
+    far = [total for total in totals if total.month is not None and not is_of_our_time(total.month)]
     lost = [total for total in totals if total.month is None]
+    return [*_far(far), *_lost(lost)]
+
+
+def _far(far: Sequence[Total]) -> list[Finding]:
+    if not far:
+        return []
+    rows, cost = sum(total.rows for total in far), sum(total.billed for total in far)
+    days = ", ".join(sorted({str(total.day or total.month) for total in far})[:3])
+    message = (
+        f"{rows:,} {'row' if rows == 1 else 'rows'} ({cost:,.2f} billed) of {days}: no bill is of such a year, so "
+        "they are in no month's figures and no forecast; give them their day"
+    )
+    return [Finding("error", "no_month", message, far[0].source, rows, cost)]
+
+
+def _lost(lost: Sequence[Total]) -> list[Finding]:
     if not lost:
         return []
     rows, cost = sum(total.rows for total in lost), sum(total.billed for total in lost)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from datetime import MAXYEAR, UTC, date, datetime
+from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any
 
 from planner.errors import InputError
@@ -20,6 +20,7 @@ from planner.finops.review.parts import review_command, table, text
 from planner.finops.review.sections.registry import SECTIONS
 from planner.finops.review.short_tags import keep_short_tags, with_checked_tags
 from planner.finops.review.verdict import verdict
+from planner.inputs.quantities import is_of_our_time
 from planner.version import __version__
 
 if TYPE_CHECKING:
@@ -153,9 +154,9 @@ def _checked(bill: Bill, month: date, tags: Sequence[str]) -> date:
         raise InputError(
             f"--month {month:%Y-%m} ({month_name(month)}): the bill has no charges in it; it has {shown}"
         )
-    if month.year >= MAXYEAR:
+    if not is_of_our_time(month):
         raise InputError(
-            f"--month {month:%Y-%m}: no bill reaches so far; name the month to review with --month"
+            f"--month {month.isoformat()[:7]}: no bill is of that year; name the month to review with --month"
         )
     if not 1 <= len(set(tags)) == len(tags) <= MAX_TAGS:
         raise InputError(f"--tags: name one to {MAX_TAGS} different tags, got {', '.join(tags) or 'none'}")

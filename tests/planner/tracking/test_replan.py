@@ -66,6 +66,15 @@ def test_a_run_as_planned_stays(plan: planner.Plan, as_planned: Tracked) -> None
     assert (ways["change type"].usd or 0.0) < 1.2 * float(plan.total_usd)
 
 
+def test_the_age_of_the_prices_of_the_ways_is_said(as_planned: Tracked) -> None:
+    replanned, dates = as_planned.replan, [way.price_as_of for way in ways_of(as_planned).values()]
+    assert replanned is not None and not dates[0] and any(dates)
+    (said,) = [note for note in replanned.notes if note.startswith("prices of ")]
+    oldest = min(filter(None, dates))
+    first = datetime.fromisoformat(f"{oldest}-01"[:10]).date()
+    assert f"prices of {oldest}" in said and f"({(as_planned.now.date() - first).days:,} days old)" in said
+
+
 def test_a_spot_run_is_told_what_advise_decides(plan: planner.Plan, as_planned: Tracked) -> None:
     """Stay while it runs, wait or take on-demand while it stands: `planner advise` at the state that the log shows."""
     assert plan.launch is not None and plan.launch.strategy == "spot_with_fallback"

@@ -342,7 +342,7 @@ def test_periods_without_a_record_have_no_range_in_the_table() -> None:
 
 @pytest.mark.parametrize(
     ("cell", "said"),
-    [("9999-12-31T00:00:00Z,1", "no bill reaches so far"), ("2026-10-01T00:00:00Z,NaN", "be read")],
+    [("9999-12-31T00:00:00Z,1", "no bill is of that year"), ("2026-10-01T00:00:00Z,NaN", "be read")],
 )
 def test_a_bill_that_no_forecast_can_use(tmp_path: Path, cell: str, said: str) -> None:
     path = tmp_path / "bill.csv"
