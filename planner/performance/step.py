@@ -1,7 +1,7 @@
 """From micro-batches to optimizer steps: pipeline, collectives, optimizer, data loading.
 
-Step = (m + (pp-1)/v) x t_stage + exposed synchronisation + optimizer + fixed (1F1B and interleaved schedules:
-Megatron-LM SC'21, arXiv 2104.04473), stretched where data loading is slower.
+Step = m x slowest stage + other stages / v + exposed synchronisation + optimizer + fixed (1F1B and interleaved
+schedules: Megatron-LM SC'21, arXiv 2104.04473), stretched where data loading is slower.
 """
 
 from __future__ import annotations
@@ -171,12 +171,9 @@ def step_time(
     full, selective = layout.recompute >= 2, layout.recompute == 1
     partly = np.where(work.materialised > 0, micro.attention, c["recompute.selective_ratio"] * micro.forward)
     again = work.backward * np.where(full, micro.forward, np.where(selective, partly, 0.0))
-    body = stage_layers * (micro.forward + micro.backward + again)
-    # Only the last stage has the output layer, so the other stages wait for it once per micro-batch, unless it has a
-    # layer less than they: where layers do not divide evenly, trainers give the ends of a pipeline fewer.
     layer = micro.forward + micro.backward + again
-    saved = np.where((stage_layers * pp > work.layers) & (pp > 1), np.minimum(layer, micro.head), 0.0)
-    stage = body + micro.head - saved
+    saved = _spared(work, layout, layer, micro.head)
+    stage = stage_layers * layer + micro.head - saved
     volume = micro.tokens * work.hidden * work.element_bytes / layout.tp
     crosses = (layout.nodes > 1) & (layout.tp * layout.cp * layout.dp * 2.0 > devices.domain)
     send = np.where(pp > 1, 2.0 * send_s(volume, crosses.astype(np.float64), devices.count, links), 0.0)
@@ -206,12 +203,24 @@ def step_time(
     return _finish(work, devices, layout, parts, c)
 
 
+def _spared(work: Work, layout: Layouts, layer: Floats, head: Floats) -> Floats:
+    """What the slowest stage does not take of a layer and the output layer, s per micro-batch.
+
+    Only the last stage has the output layer, so the others wait for it once per micro-batch, unless it has a layer
+    less than they: where layers do not divide evenly, trainers give the ends of a pipeline fewer (Megatron-LM's
+    `account_for_loss_in_pipeline_split`).
+    """
+    uneven = np.ceil(work.layers / layout.pp) * layout.pp > work.layers
+    return np.where(uneven, np.minimum(layer, head), 0.0)
+
+
 def _with_passes(work: Work, layout: Layouts, micro: Micro, parts: dict[str, Floats]) -> dict[str, Floats]:
     """Add the passes of other models, of a second learner, of a contrastive loss and of evaluation."""
     m = layout.micro_batches
     # Reference, teacher or old policy run forward once over every sample; a second learner repeats all of a step.
     stage_layers = np.ceil(work.layers / layout.pp)
-    forward = m * (stage_layers * micro.forward + micro.head / (1.0 + 2.0 * work.backward))
+    head = micro.head / (1.0 + 2.0 * work.backward)
+    forward = m * (stage_layers * micro.forward + head - _spared(work, layout, micro.forward, head))
     again = sum((parts[name] for name in parts if name != "fixed_s"), np.zeros(m.shape))
     others = work.forward_passes * forward + (work.learners - 1.0) * again
     # A contrastive loss needs the embeddings of the whole batch: where it takes several micro-batches, a first forward

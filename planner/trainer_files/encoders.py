@@ -38,10 +38,11 @@ def settle_encoder(
         return
     name = draft.get("model.preset")
     preset = find_preset(name.value) if name is not None else None
+    counted = preset is None or _IN_PARAMS in preset.note
     if preset is not None:
         encoder = preset_encoder(preset.name)
     if encoder is None:
-        if preset is not None and _IN_PARAMS in preset.note:
+        if preset is not None and counted:
             warnings.append(f"{frozen.where}: the sizes of the encoder are not known: {_uncounted(draft)}")
         return
     reason = next((text for key, text in _ONE_NETWORK.items() if _is_on(draft.get(key))), None)
@@ -49,7 +50,9 @@ def settle_encoder(
     if reason is not None:
         warnings.append(f"{frozen.where}: {_uncounted(draft)}: {reason} is modelled for one network")
         return
-    _part_the_model(draft, encoder, preset.values if preset is not None else {})
+    _part_the_model(draft, encoder)
+    if counted:
+        _take_out(draft, encoder["params"], preset.values if preset is not None else {})
     trains = "none" if frozen.value is True else str(frozen.value)
     _put(draft, 1, "trainable", trains, frozen.where, frozen.assumed)
     times, who = _readings(draft)
@@ -77,21 +80,26 @@ def _readings(draft: Mapping[str, Fact]) -> tuple[int, str]:
     return 2 * answers, f" x {answers} answers x 2 (policy and reference)"
 
 
-def _part_the_model(draft: dict[str, Fact], encoder: Mapping[str, Any], preset: Mapping[str, Any]) -> None:
-    """Move the model to the first of two parts, without the parameters of the second."""
+def _part_the_model(draft: dict[str, Fact], encoder: Mapping[str, Any]) -> None:
+    """Move the model to the first of two parts, the second of which is its encoder."""
     own = {key: draft.pop(key) for key in list(draft) if key.startswith("model.")}
     for key, fact in own.items():
         _put(draft, 0, key.partition(".")[2], fact.value, fact.where, fact.assumed)
-    for key in _COUNTED:
-        whole = own[f"model.{key}"].value if f"model.{key}" in own else preset.get(key)
-        if whole is not None:
-            _put(draft, 0, key, int(whole) - encoder["params"], "without the encoder")
     where = {
         "family": "its encoder",
         "tokens": "positions of an image (672 pixels a side where any size goes), tile or recording",
     }
     for key, value in encoder.items():
         _put(draft, 1, key, value, where.get(key, ""))
+
+
+def _take_out(draft: dict[str, Fact], params: int, preset: Mapping[str, Any]) -> None:
+    """Count the language model without an encoder that its parameters contain."""
+    for key in _COUNTED:
+        stated = draft.get(f"model.parts.0.{key}")
+        whole = stated.value if stated is not None else preset.get(key)
+        if whole is not None:
+            _put(draft, 0, key, int(whole) - params, "without the encoder")
 
 
 def _is_on(fact: Fact | None) -> bool:

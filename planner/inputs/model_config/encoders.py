@@ -73,7 +73,7 @@ def _windows(keys: Keys, patch: int) -> dict[str, int]:
 
 
 def preset_encoder(preset: str) -> dict[str, Any] | None:
-    """The encoder that a preset's parameters contain, as `encoder_of` gives it; None where none is known."""
+    """The encoder of a preset, as `encoder_of` gives it, whether params contain it or not; None where none is known."""
     sizes = _of_presets().get(preset)
     return None if sizes is None else encoder_of(Keys(sizes, f"preset_encoders.csv: {preset}"))
 

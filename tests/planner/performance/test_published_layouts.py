@@ -86,3 +86,18 @@ def test_where_layers_do_not_divide_evenly_the_last_stage_has_one_less_beside_th
         model = replace(job.model, layers=layers)
         steps.append(estimate_shapes(model, job.training, machines(), [1024]).row(0)["step_time_s"])
     assert 0.9 < steps[0] / steps[1] < 126 / 128
+
+
+@pytest.mark.parametrize("part", ["compute_s", "evaluation_s", "step_time_s"])
+def test_more_layers_of_one_size_never_shorten_a_step(part: str) -> None:
+    job = llama(
+        8192, 2048, {"tensor_parallel": 8, "pipeline_parallel": 16, "interleave": 1, "micro_batch": 1}
+    )
+    each = (job.model.params - 2 * 128256 * 16384) / 126
+    training = replace(job.training, evaluated=1.0)
+    steps = []
+    for layers in (121, 125, 127, 128, 129):
+        model = replace(job.model, layers=layers, params=job.model.params + (layers - 126) * each)
+        steps.append(estimate_shapes(model, training, machines(), [1024]).row(0)[part])
+    assert steps == sorted(steps)
+    assert steps[2] - steps[0] < 0.2 * (steps[3] - steps[2])  # the last stage is full first at 128

@@ -180,6 +180,15 @@ def test_a_resident_reference_has_its_own_copy_of_the_encoder(tmp_path: Path) ->
     assert held[0] - held[1] == pytest.approx(2 * int(preset.values["params"]) / 2**30, rel=0.02)
 
 
+def test_an_encoder_that_the_parameters_do_not_contain_is_added(tmp_path: Path) -> None:
+    """Gemma 3's: 417 M at 896 pixels, 4,096 positions (arXiv 2503.19786)."""
+    result = draft(tmp_path, "run.sh", SWIFT.replace(QWEN, "google/gemma-3-4b-it"))
+    assert result.facts["model.parts.0.preset"].value == "gemma-3-4b"
+    assert "model.parts.0.params" not in result.facts
+    assert result.facts["model.parts.1.params"].value == pytest.approx(417e6, rel=0.002)
+    assert result.facts["model.parts.1.tokens"].value == 4096
+
+
 def test_layers_with_windows_score_less_than_those_that_see_the_whole_image() -> None:
     encoder = preset_encoder("qwen2.5-vl-7b")
     assert encoder is not None
@@ -227,12 +236,14 @@ def test_the_encoder_of_a_configuration_is_told_from_its_language_model(tmp_path
 def test_encoders_of_presets_are_what_their_parameters_exceed_those_of_the_language_model_by(
     name: str,
 ) -> None:
+    """Unless their note says that the encoder is not counted."""
     preset, encoder = find_preset(name), preset_encoder(name)
     assert preset is not None
     assert encoder is not None
     values = {**merge_model(Network(preset=name))[0]}
     language, _ = count_params(values)
     if preset.values.get("attention_ratio") is None:  # of hybrids the other layers differ
-        rest = int(preset.values["params"]) - language - encoder["params"]
+        contained = 0 if "image encoder of 0.4 B is not counted" in preset.note else encoder["params"]
+        rest = int(preset.values["params"]) - language - contained
         assert -0.002 * language <= rest <= 0.06 * language  # what joins them, biases, norms
     assert encoder["hidden"] % encoder["heads"] == 0
