@@ -60,6 +60,7 @@ CHECKS = {
     "portfolio: least relaxation": "portfolios.test_infeasible:check_relaxation",
     "pipeline: cost": "pipelines.test_model:check_pipeline",
     "pipeline: least time": "pipelines.test_model:check_least_hours",
+    "pipeline: on commitments that end": "pipelines.test_own_ends:check_starts",
     "schedule": "schedules.test_schedule:check_schedule",
     "serving": "serving.test_serving:check_serving",
     "exhaustive judge: portfolio": "test_exhaustive_judge:check_portfolio",
