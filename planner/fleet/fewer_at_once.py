@@ -10,7 +10,7 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from planner.fleet.beside import with_note_of
+from planner.fleet.second_question import with_note_of
 from planner.plan.front_choices import AS_CHEAP, RECORDED_AT_ONCE, WAIT_HOURS, whole_hours
 from planner.plan.outcome import choice_words
 from planner.render.precision import dollars_known

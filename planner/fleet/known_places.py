@@ -15,7 +15,7 @@ import numpy as np
 from catalogs.offers.flags import placeless
 from catalogs.tables.model import places_of
 from planner.candidates.engine import bits_of
-from planner.fleet.beside import with_note_of
+from planner.fleet.second_question import with_note_of
 from planner.plan.words import machines_of
 from planner.render.numbers import whole_percent
 from planner.render.precision import dollars_known

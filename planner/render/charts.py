@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 
-from planner.render.beside import amount_texts
 from planner.render.charts_over_time import columns_over_time, draw_fan, draw_lines, draw_stack, legend
 from planner.render.charts_ranges import draw_dots, draw_spans, draw_steps
 from planner.render.model import Chart
@@ -31,6 +30,7 @@ from planner.render.svg import (
     words,
 )
 from planner.render.units import compact, number_of, show, tidy
+from planner.render.whole_amounts import amount_texts
 
 WIDE_PX, PANEL_PX, NARROW_PX = 900, 520, 340  # alone, beside another one, on a phone
 _MAX_BARS = 30

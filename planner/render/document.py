@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from planner.records import record
-from planner.render.beside import amount_texts, figure_texts
 from planner.render.currency import currency_words
 from planner.render.model import Answer, Chart, Column, Figure, Section, Table
 from planner.render.units import (
@@ -21,6 +20,7 @@ from planner.render.units import (
     tidy,
     unit_words,
 )
+from planner.render.whole_amounts import amount_texts, figure_texts
 from planner.version import __version__
 
 _MAX_CHART_ROWS = 15

@@ -11,7 +11,6 @@ from dataclasses import replace
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from planner.render.beside import figure_texts
 from planner.render.charts import NARROW_PX, PANEL_PX, WIDE_PX, draw
 from planner.render.currency import NOT_STATED, UNKNOWN_CURRENCY
 from planner.render.document import made_by, note_lines, status_words, told_once, undrawn_figures
@@ -20,6 +19,7 @@ from planner.render.links import address
 from planner.render.model import Answer, Chart, Figure, Section, Table
 from planner.render.svg import PALETTE, frame, rect
 from planner.render.units import cells, column_label, figure_text, is_numeric, placed, show, tidy
+from planner.render.whole_amounts import figure_texts
 
 if TYPE_CHECKING:
     from jinja2 import Template

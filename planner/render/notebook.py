@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from planner.records import record
-from planner.render.beside import figure_texts
 from planner.render.charts import WIDE_PX, draw
 from planner.render.document import Document, note_lines, section_blocks, status_words, undrawn_figures
 from planner.render.model import Answer, Chart, Section, Table
 from planner.render.svg import INK, MUTED, escaped, tag
 from planner.render.table import render_document
 from planner.render.units import cells, column_label, is_numeric, placed, tidy
+from planner.render.whole_amounts import figure_texts
 
 MAX_ROWS = 30
 

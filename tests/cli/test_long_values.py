@@ -16,6 +16,7 @@ import pytest
 import planner
 from planner.cli import root
 from planner.errors import InputError, with_short_values
+from tests.cli.every_command import every_command
 from tests.cli.test_odd_files import BERT, DAILY, EXAMPLES, STATE, saved, words
 from tests.conftest import CliResult
 from tests.long_values import VALUES, quoted_whole
@@ -47,15 +48,9 @@ ASKED = {  # arguments with which a command reads its options; PLAN, BILL and LO
 }  # fmt: skip
 
 
-def parameters(command: click.Command, name: str = "") -> Iterator[tuple[str, click.Parameter]]:
+def parameters() -> Iterator[tuple[str, click.Parameter]]:
     """Every parameter that takes a text, of every command."""
-    if isinstance(command, click.Group):
-        context = click.Context(command)
-        for child in command.list_commands(context):
-            part = command.get_command(context, child)
-            assert part is not None
-            yield from parameters(part, f"{name} {child}".strip())
-    for parameter in command.params:
+    for name, parameter in ((name, one) for name, command in every_command(root) for one in command.params):
         option = max(parameter.opts, key=len)
         if getattr(parameter, "is_flag", False) or getattr(parameter, "count", False):
             continue
@@ -63,7 +58,7 @@ def parameters(command: click.Command, name: str = "") -> Iterator[tuple[str, cl
             yield name, parameter
 
 
-TRIED = tuple(parameters(root))
+TRIED = tuple(parameters())
 
 
 @pytest.mark.parametrize("form", VALUES)

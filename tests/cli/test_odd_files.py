@@ -21,6 +21,7 @@ import yaml
 from planner.cli import root
 from planner.files import limited
 from planner.workloads.sweeps.cells import digest_of_file
+from tests.cli.every_command import every_command
 from tests.conftest import ROOT, CliResult
 from tests.planned_examples import plan_of
 
@@ -191,16 +192,10 @@ def words(arguments: tuple[str, ...], saved: Path, folder: Path, kind: str) -> l
     return made
 
 
-def parameters(command: click.Command, name: str = "") -> Iterator[tuple[str, str]]:
+def parameters() -> Iterator[tuple[str, str]]:
     """Every parameter of every command that names a file."""
-    if isinstance(command, click.Group):
-        context = click.Context(command)
-        for child in command.list_commands(context):
-            found = command.get_command(context, child)
-            assert found is not None
-            yield from parameters(found, f"{name} {child}".strip())
-        return
-    for parameter in command.params:
+    single = ((name, one) for name, one in every_command(root) if not isinstance(one, click.Group))
+    for name, parameter in ((name, parameter) for name, one in single for parameter in one.params):
         files = isinstance(parameter.type, click.Path) or "PATH" in (parameter.metavar or "")
         if files or "FILE" in (parameter.metavar or "") or parameter.name == "plans":
             yield name, max(parameter.opts, key=len)
@@ -209,7 +204,7 @@ def parameters(command: click.Command, name: str = "") -> Iterator[tuple[str, st
 def test_every_file_that_a_command_may_name_is_tried() -> None:
     unknown = {
         (command, parameter)
-        for command, parameter in parameters(root)
+        for command, parameter in parameters()
         if (command, parameter) not in NAMED and not {parameter, f"{parameter} of {command}"} & NOT_READ
     }
     assert not unknown, "add the parameter to NAMED, or to NOT_READ where nothing is read from it"

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import click
 
 from planner.cli import root
+from tests.cli.every_command import every_command
 from tests.conftest import ROOT
 
 OPTION = re.compile(r"(?<![\w-])--[a-z][\w-]*")
@@ -24,15 +25,10 @@ NO_PAGES = (
 )  # not where a user looks
 
 
-def options(command: click.Command, name: str = "") -> Iterator[tuple[str, click.Option]]:
+def options(command: click.Command) -> Iterator[tuple[str, click.Option]]:
     """All options with the name of their command, subcommands included."""
-    if isinstance(command, click.Group):
-        context = click.Context(command)
-        for each in command.list_commands(context):
-            found = command.get_command(context, each)
-            assert found is not None
-            yield from options(found, f"{name} {each}".strip())
-    yield from ((name, option) for option in command.params if isinstance(option, click.Option))
+    for name, one in every_command(command):
+        yield from ((name, option) for option in one.params if isinstance(option, click.Option))
 
 
 def _section(page: str, title: str) -> str:

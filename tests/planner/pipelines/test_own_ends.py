@@ -54,14 +54,7 @@ def planned(
         {"name": "prepare", "candidates": candidates},
         {"name": "train", "workload": "training.yaml", "reads": [{"task": "prepare", "size": "20GB"}]},
     ]
-    file = {"version": 1, "kind": "pipeline", "name": "own", "start": NOW.isoformat(), "tasks": tasks}
-    if deadline:
-        file["deadline"] = deadline
-    (folder / "pipeline.yaml").write_text(json.dumps(file), encoding="utf-8")
-    pipeline = load_pipeline(folder / "pipeline.yaml")
-    answer = plan_pipeline(pipeline, Options(now=NOW), catalog=CATALOG)
-    saved = json.loads(render_answer(pipeline_report(answer), "json"))
-    return answer, judge_pipeline(saved, pipeline, Memory(CATALOG, folder))
+    return _planned(folder, tasks, deadline)
 
 
 def planned_twice(
@@ -79,6 +72,12 @@ def planned_twice(
         {"name": "first", "workload": "first.yaml"},
         {"name": "second", "workload": "second.yaml", "reads": [{"task": "first", "size": "20GB"}]},
     ]
+    return _planned(folder, tasks, deadline, **keys)
+
+
+def _planned(
+    folder: Path, tasks: list[dict[str, Any]], deadline: str, **keys: Any
+) -> tuple[PipelineAnswer, Any]:
     file = {"version": 1, "kind": "pipeline", "name": "own", "start": NOW.isoformat(), "tasks": tasks, **keys}
     if deadline:
         file["deadline"] = deadline

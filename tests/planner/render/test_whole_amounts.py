@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from planner.render.beside import figure_texts
 from planner.render.document import Facts, Grid, section_blocks
 from planner.render.model import Column, Figure, Section, Table
+from planner.render.whole_amounts import figure_texts
 
 AMOUNT = Column("amount", "Amount", "money")
 
