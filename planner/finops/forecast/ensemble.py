@@ -13,7 +13,6 @@ from planner.records import record
 Days = NDArray[np.datetime64]
 SHORT_HORIZONS = (7, 14)  # judged beside the horizon asked for: they are known sooner
 _WRONG = 1e3  # relative score
-_LEAST_RATIO = 0.01  # of a member's total to the forecast's: one that expects nothing is no further away
 FIRST_ORIGIN = 7  # days before the first forecast
 
 
@@ -30,10 +29,6 @@ class Trust:
         good_rank: a member's regret is its error beyond that of the member of this rank; 0: beyond none.
         recent: weight of what was missed in the last days beside the record.
         recent_window_days, recent_half_life_days: of the totals that show a shift of the level.
-        disagreement: standard deviation of the logarithms of the members' totals at which the forecast lies half way to
-            the run rate of `run_rate_days`; 0: it is never drawn there.
-        run_rate_days: of that run rate.
-        furthest_ratio: of both totals; beyond, one knows of an end, a beginning or a bill that the other does not.
     """
 
     half_life_days: float = 120.0
@@ -45,9 +40,6 @@ class Trust:
     recent: float = 3.0
     recent_window_days: int = 3
     recent_half_life_days: float = 7.0
-    disagreement: float = 0.2
-    run_rate_days: int = 28
-    furthest_ratio: float = 1.3
 
 
 TRUST = Trust()
@@ -93,38 +85,7 @@ def weigh(cost: Floats, paths: Floats, trust: Trust = TRUST) -> Ensemble:
     """Weigh the members' paths (n_members, n_days + 1, horizon)."""
     weights = _weights(without_huge_days(cost), paths, paths.shape[2], trust)
     filled = np.where(weights[:, :, None] > 0, paths, 0.0)
-    expected = np.einsum("mt,mth->th", weights, filled)
-    if trust.disagreement > 0:
-        rate = _run_rate(cost, trust.run_rate_days) * paths.shape[2]
-        expected *= _toward(rate, expected.sum(axis=1), filled.sum(axis=2), weights, trust)[:, None]
-    return Ensemble(expected, weights)
-
-
-def _run_rate(cost: Floats, length: int) -> Floats:
-    """Mean cost per day of the last `length` days at every origin, (n_days + 1,)."""
-    known, at = np.concatenate([[0.0], np.cumsum(cost)]), np.arange(len(cost) + 1)
-    first = np.maximum(at - length, 0)
-    return np.asarray((known[at] - known[first]) / np.maximum(at - first, 1))
-
-
-def _toward(rate: Floats, total: Floats, members: Floats, weights: Floats, trust: Trust) -> Floats:
-    """Factor that draws each origin's total to the run rate's: where members disagree, they do not know the level.
-
-    Of their spread D (weighted standard deviation of logarithms), D^2 / (D^2 + `trust.disagreement`^2) of the way, in
-    logarithms.
-
-    Args:
-        rate: (n_origins,) total by the run rate.
-        total: (n_origins,) of the forecast.
-        members: (n_members, n_origins) of its members.
-        weights: as `members`.
-        trust: the spread at which the forecast goes half the way, and how far apart both may be.
-    """
-    usable = (rate < trust.furthest_ratio * total) & (total < trust.furthest_ratio * rate)
-    total, rate = np.where(usable, total, 1.0), np.where(usable, rate, 1.0)
-    apart = np.log(np.maximum(members / total, _LEAST_RATIO))
-    spread = np.where(usable, (weights * apart**2).sum(axis=0), 0.0)
-    return np.asarray((rate / total) ** (spread / (spread + trust.disagreement**2)))
+    return Ensemble(np.einsum("mt,mth->th", weights, filled), weights)
 
 
 def _weights(cost: Floats, paths: Floats, horizon: int, trust: Trust) -> Floats:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from catalogs.tables.table import Floats
 from planner.errors import InputError
-from planner.finops.forecast.ensemble import Trust, combine, weigh
+from planner.finops.forecast.ensemble import combine, weigh
 from planner.finops.forecast.members import MEMBERS, all_paths
 from planner.finops.forecast.model import forecast_daily, forecast_month_end, forecast_periods
 from tests.draws import draws
@@ -177,29 +177,9 @@ def test_short_histories_are_forecast_with_a_width(n: int) -> None:
     assert found.backtest.windows == max(n - 30 - 7 + 1, 0)
 
 
-def test_where_members_disagree_the_forecast_lies_nearer_to_the_run_rate() -> None:
-    cost = np.r_[np.full(60, 100.0), np.full(14, 120.0)]
-    low, high = np.full((75, 30), 100.0), np.full((75, 30), 140.0)
-    paths = np.stack([low, high, low, high])
-    totals = {
-        s: weigh(cost, paths, Trust(disagreement=s)).paths.sum(axis=1)[-1] for s in (0.0, 10.0, 0.2, 0.01)
-    }
-    rate = 30 * cost[-28:].mean()
-    distances = [abs(total - rate) for total in totals.values()]
-    assert distances == sorted(distances, reverse=True) and distances[0] > 1.5 * distances[2]
-    assert weigh(cost, paths[::2], Trust()).paths[-1].tolist() == low[-1].tolist()  # all agree
-
-
-def test_what_the_run_rate_does_not_know_is_not_drawn_to_it() -> None:
-    cost, ended = np.full(60, 100.0), np.zeros((61, 30))
-    paths = np.stack([ended, ended, np.full((61, 30), 100.0)])
-    with_it, without = (weigh(cost, paths, Trust(disagreement=s)).paths[-1] for s in (0.2, 0.0))
-    assert without.sum() < 3000 / 1.3 and with_it.tolist() == without.tolist()
-
-
 def test_one_charge_alone_has_a_width_within_reason() -> None:
     found = forecast_daily(days(40), np.r_[np.zeros(39), 1000.0], horizon_days=30)
-    assert found.total_low < 1000 < found.total_high < 4 * 30 * 1000
+    assert found.total_low < 1000 < found.total_high < 3 * 30 * 1000
 
 
 def test_credits_and_zero_days_and_gaps() -> None:
