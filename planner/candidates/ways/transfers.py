@@ -42,13 +42,14 @@ def _ask(market: Market, here: Ints, there: Ints) -> None:
         market.offer_set.offers.distinct_keys("provider", "region")[1],
     )
     one = distinct(here * len(known) + there)[1]
-    prices: dict[int, float] = {}  # many pairs share a curve; the tariffs keep them
+    # by identity, as many pairs share a curve; each is kept, so that no other is given its id
+    prices: dict[int, tuple[float, TierCurve]] = {}
     for source, target in zip(here[one].tolist(), there[one].tolist(), strict=True):
         curve = market.tariffs.transfer_curve(*places[source], *places[target])
         curve = market.tariffs.dearest_internet_curve() if curve is None else curve
         if id(curve) not in prices:
-            prices[id(curve)] = usd_per_gb(curve)
-        known[source, target] = prices[id(curve)]
+            prices[id(curve)] = usd_per_gb(curve), curve
+        known[source, target] = prices[id(curve)][0]
 
 
 def usd_per_gb(curve: TierCurve) -> float:
